@@ -1,0 +1,34 @@
+import * as z from "zod";
+
+const Issuer = z.strictObject({
+  /** The `iss` claim, compared exactly. */
+  issuer: z.string(),
+  /** Accepted `aud` values. */
+  audience: z.array(z.string()).min(1),
+  /** Where the keys are; `jwks` gives them inline instead, as the embedded issuer does. */
+  jwksUri: z.url({ protocol: /^https$/ }).optional(),
+  jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
+  algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
+  /** `at+jwt` demands RFC 9068 typing; `any` is for providers that do not send it. */
+  typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
+  /** The first issuer's UUID subjects are principal ids as they are; every other subject is hashed with its issuer. */
+  primary: z.boolean().default(false),
+});
+export type Issuer = z.output<typeof Issuer>;
+
+const Environment = z.object({
+  TABLE_NAME: z.string().min(3),
+  ISSUERS: z
+    .string()
+    .transform((text) => JSON.parse(text) as unknown)
+    .pipe(z.array(Issuer).min(1)),
+  LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+});
+export type Environment = z.output<typeof Environment>;
+
+/** Reads the configuration once it is needed; throws with every missing or malformed name at once. */
+export function readEnvironment(source: Record<string, string | undefined>): Environment {
+  const result = Environment.safeParse(source);
+  if (!result.success) throw new Error(`The environment is not complete:\n${z.prettifyError(result.error)}`);
+  return result.data;
+}

@@ -1,0 +1,80 @@
+/**
+ * Every failure a caller can see, by its stable code. RFC 9457 problem details for all of them
+ * except request validation, whose body the specification fixes as `HTTPValidationError`.
+ */
+const problems = {
+  malformed_json: { status: 400, title: "The body is not valid JSON" },
+  malformed_request: { status: 400, title: "The request cannot be read" },
+  unauthenticated: { status: 401, title: "No valid credential" },
+  token_expired: { status: 401, title: "The access token has expired" },
+  token_revoked: { status: 401, title: "The access token was revoked" },
+  forbidden: { status: 403, title: "A capability is missing" },
+  account_suspended: { status: 403, title: "The account takes no changes" },
+  would_escalate: { status: 403, title: "Nobody grants what they do not hold" },
+  not_found: { status: 404, title: "Not found" },
+  method_not_allowed: { status: 405, title: "Method not allowed" },
+  workspace_name_taken: { status: 409, title: "A workspace has this name already" },
+  workspace_not_empty: { status: 409, title: "The workspace still holds domains" },
+  precondition_failed: { status: 412, title: "The resource has changed" },
+  body_too_large: { status: 413, title: "The body is too large" },
+  unsupported_media_type: { status: 415, title: "Unsupported media type" },
+  rate_limited: { status: 429, title: "Too many requests" },
+  internal: { status: 500, title: "Internal error" },
+  upstream_unavailable: { status: 503, title: "A service we rely on does not answer" },
+  busy: { status: 503, title: "Too much contention" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof problems;
+export type ProblemExtras = Record<string, string | number | boolean | readonly string[]>;
+
+/** The status and title that belong to a code. */
+export const problemOf = (code: ProblemCode): { status: number; title: string } => problems[code];
+
+/** All codes, in the order of their status. */
+export const problemCodes = Object.keys(problems) as ProblemCode[];
+
+/** The one error a `run` throws on purpose; anything else that is thrown leaves as `internal`. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly extras: ProblemExtras;
+
+  /** `detail` is one plain sentence for a person; `extras` become members of the body. */
+  constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
+    super(detail);
+    this.code = code;
+    this.extras = extras;
+  }
+
+  get status(): number {
+    return problems[this.code].status;
+  }
+}
+
+export type ValidationError = { loc: (string | number)[]; msg: string; type: string };
+
+/** Input that does not fit its schema: 422 with the specified body. */
+export class InvalidInput extends Error {
+  readonly errors: ValidationError[];
+
+  constructor(errors: ValidationError[]) {
+    super(errors.map((error) => `${error.loc.join(".")}: ${error.msg}`).join("; "));
+    this.errors = errors;
+  }
+}
+
+/** Missing and foreign resources answer with these same bytes (but for the request id). */
+export const notFound = (): Problem => new Problem("not_found", "There is nothing at this address that you can see.");
+
+/** The RFC 9457 body of a problem. */
+export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+  const { status, title } = problems[problem.code];
+  return {
+    type: `/docs/errors#${problem.code}`,
+    title,
+    status,
+    detail: problem.message,
+    code: problem.code,
+    request_id: requestId,
+    ...problem.extras,
+  };
+}

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import type { Access } from "./auth/access.ts";
+import type { Capability } from "./auth/capabilities.ts";
+import type { Principal } from "./auth/principal.ts";
+import type { ProblemCode } from "./errors.ts";
+import type { Log } from "./log.ts";
+import type { Table } from "./table/table.ts";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** What `run` gets beside its parsed input. */
+export type Context = {
+  principal: Principal;
+  /** What the principal may do in the account of the path. */
+  access: Access;
+  requestId: string;
+  table: Table;
+  log: Log;
+  now: () => Date;
+};
+
+type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
+  params: z.output<P>;
+  query: z.output<Q>;
+  body: z.output<B>;
+};
+
+type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType> = {
+  /** The function name: `auth.groups.create` lives in functions/auth/groups/create.ts. */
+  name: string;
+  method: Method;
+  path: string;
+  summary: string;
+  description?: string;
+  /** What the caller must hold; null when being authenticated is enough, with the reason in `open`. */
+  capability: Capability | null;
+  open?: string;
+  /** Which grants on the table the Lambda of this route gets. */
+  access: "read" | "write";
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** The status of success, 200 if not said. */
+  status?: 200 | 201 | 202;
+  output: O;
+  /** Where the created thing is read, with members of the output in braces. */
+  location?: string;
+  /** The problem codes `run` itself may answer with. */
+  problems?: readonly ProblemCode[];
+  /** The narrowest thing the path names, when grants can be narrower than the account. */
+  scope?: (params: z.output<P>) => { resource_type: "workspace"; resource_id: string };
+  run: (input: Input<P, Q, B>, context: Context) => Promise<z.input<O>>;
+};
+
+const Nothing = z.strictObject({});
+type Nothing = typeof Nothing;
+
+/** A route as everything else sees it: the declaration with its defaults filled in. */
+export type Route = {
+  name: string;
+  method: Method;
+  path: string;
+  summary: string;
+  description: string;
+  capability: Capability | null;
+  open?: string;
+  access: "read" | "write";
+  params: z.ZodObject;
+  query: z.ZodObject;
+  body: z.ZodObject;
+  status: 200 | 201 | 202;
+  output: z.ZodType;
+  location?: string;
+  problems: readonly ProblemCode[];
+  scope?: (params: Record<string, unknown>) => { resource_type: "workspace"; resource_id: string };
+  run: (
+    input: { params: Record<string, unknown>; query: Record<string, unknown>; body: Record<string, unknown> },
+    context: Context,
+  ) => Promise<unknown>;
+};
+
+/** Declares a route. Everything derived from it (Lambda, gateway, OpenAPI, code mode, tests) reads this object. */
+export function defineRoute<
+  O extends z.ZodType,
+  P extends z.ZodObject = Nothing,
+  Q extends z.ZodObject = Nothing,
+  B extends z.ZodObject = Nothing,
+>(declaration: Declaration<P, Q, B, O>): Route {
+  return {
+    description: "",
+    params: Nothing,
+    query: Nothing,
+    body: Nothing,
+    status: 200,
+    problems: [],
+    ...declaration,
+  } as unknown as Route;
+}

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { Access } from "./auth/access.ts";
 import type { Capability } from "./auth/capabilities.ts";
+import type { Permissions, Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { ProblemCode } from "./errors.ts";
 import type { Log } from "./log.ts";
@@ -11,8 +11,8 @@ export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 /** What `run` gets beside its parsed input. */
 export type Context = {
   principal: Principal;
-  /** What the principal may do in the account of the path. */
-  access: Access;
+  /** What the principal may do in the account of the path; nothing where the path has none. */
+  permissions: Permissions;
   requestId: string;
   table: Table;
   log: Log;
@@ -47,13 +47,19 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   location?: string;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
-  /** The narrowest thing the path names, when grants can be narrower than the account. */
-  scope?: (params: z.output<P>) => { resource_type: "workspace"; resource_id: string };
+  /**
+   * What a grant may be narrowed to and still suffice: the things that contain (or are) what the path
+   * names, or `visible` when `run` itself narrows its answer to what the principal may see.
+   */
+  scope?: "visible" | ((params: z.output<P>) => Scope[]);
   run: (input: Input<P, Q, B>, context: Context) => Promise<z.input<O>>;
 };
 
 const Nothing = z.strictObject({});
 type Nothing = typeof Nothing;
+
+/** What deletions and revocations answer. */
+export const Empty = z.strictObject({}).meta({ id: "Empty", description: "Nothing: it is done." });
 
 /** A route as everything else sees it: the declaration with its defaults filled in. */
 export type Route = {
@@ -72,7 +78,7 @@ export type Route = {
   output: z.ZodType;
   location?: string;
   problems: readonly ProblemCode[];
-  scope?: (params: Record<string, unknown>) => { resource_type: "workspace"; resource_id: string };
+  scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
   run: (
     input: { params: Record<string, unknown>; query: Record<string, unknown>; body: Record<string, unknown> },
     context: Context,

@@ -1,0 +1,23 @@
+import * as z from "zod";
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "workspaces.add",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/workspaces",
+  summary: "Create a workspace",
+  capability: "workspace.manage",
+  access: "write",
+  params: AccountParams,
+  body: z.strictObject({ name: WorkspaceName }).meta({ id: "WorkspaceCreate", description: "A workspace to create." }),
+  status: 201,
+  output: Workspace,
+  location: "/v1/public/accounts/{account_id}/workspaces/{id}",
+  problems: ["workspace_name_taken"],
+  run: ({ params, body }, context) => addWorkspace(params.account_id, body.name, context),
+});
+
+export const handler = http(route);

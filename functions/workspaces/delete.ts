@@ -1,0 +1,22 @@
+import { http } from "../../shared/http.ts";
+import { defineRoute, Empty } from "../../shared/route.ts";
+import { deleteWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "workspaces.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  summary: "Delete an empty workspace",
+  capability: "workspace.manage",
+  scope: workspaceScope,
+  access: "write",
+  params: WorkspaceParams,
+  output: Empty,
+  problems: ["workspace_not_empty"],
+  run: async ({ params }, context) => {
+    await deleteWorkspace(params.account_id, params.workspace_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

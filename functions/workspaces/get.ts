@@ -1,0 +1,18 @@
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { getWorkspace, Workspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "workspaces.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  summary: "Get a workspace",
+  capability: "workspace.view",
+  scope: workspaceScope,
+  access: "read",
+  params: WorkspaceParams,
+  output: Workspace,
+  run: ({ params }, context) => getWorkspace(params.account_id, params.workspace_id, context),
+});
+
+export const handler = http(route);

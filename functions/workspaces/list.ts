@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { listWorkspaces, Workspace } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "workspaces.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/workspaces",
+  summary: "List workspaces",
+  description: "The workspaces of the account that the caller may see, oldest first.",
+  capability: "workspace.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Workspace, "workspaces").meta({ id: "WorkspaceListResponse", description: "A page of workspaces." }),
+  run: async ({ params, query }, context) => ({
+    ...(await listWorkspaces(params.account_id, query, context)),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { renameWorkspace, Workspace, WorkspaceName, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "workspaces.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  summary: "Rename a workspace",
+  capability: "workspace.manage",
+  scope: workspaceScope,
+  access: "write",
+  params: WorkspaceParams,
+  body: z.strictObject({ name: WorkspaceName }).meta({ id: "WorkspaceUpdate", description: "The workspace's new name." }),
+  output: Workspace,
+  problems: ["workspace_name_taken"],
+  run: ({ params, body }, context) => renameWorkspace(params.account_id, params.workspace_id, body.name, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,68 @@
+import * as z from "zod";
+import { Id } from "../ids.ts";
+import { Timestamp } from "../time.ts";
+import type { List } from "../table/ranked-list.ts";
+import type { Key } from "../table/writes.ts";
+
+/*
+ * Access patterns
+ *   account by id                         ACCOUNT#<id> / ACCOUNT
+ *   all accounts, for a super admin       ACCOUNTS / LIST#all
+ *     … of a client, in a status, of both ACCOUNTS / LIST#client/<id>, LIST#status/<status>, LIST#client/<id>/status/<status>
+ *   accounts a user belongs to            USER#<id> / LIST#accounts
+ *   client by id                          CLIENT#<id> / CLIENT
+ */
+export const accountKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "ACCOUNT" });
+export const clientKey = (clientId: string): Key => ({ PK: `CLIENT#${clientId}`, SK: "CLIENT" });
+export const accountsOfUser = (userId: string): List => ({ partition: `USER#${userId}`, name: "accounts" });
+
+/** The list of all accounts that match the filters, which every account keeps its place in. */
+export function accountsMatching(filter: { client_id?: string | undefined; status?: string | undefined }): List {
+  const parts = [
+    ...(filter.client_id === undefined ? [] : [`client/${filter.client_id}`]),
+    ...(filter.status === undefined ? [] : [`status/${filter.status}`]),
+  ];
+  return { partition: "ACCOUNTS", name: parts.length === 0 ? "all" : parts.join("/") };
+}
+
+export const AccountParams = z.strictObject({ account_id: Id.meta({ description: "The account's id." }) });
+
+export const AccountStatus = z.enum(["active", "past_due", "suspended", "closed"]).meta({
+  id: "AccountStatus",
+  description:
+    "Life cycle: active → past_due → suspended → closed, and back to active from the middle two. A suspended or closed account can be read, not changed.",
+});
+export type AccountStatus = z.output<typeof AccountStatus>;
+
+export const AccountClientSummary = z
+  .object({
+    id: Id.meta({ description: "The client's id." }),
+    name: z.string().meta({ description: "The client's name." }),
+  })
+  .meta({ id: "AccountClientSummary", description: "The client that owns an account." });
+
+export const AccountResponse = z
+  .object({
+    id: Id.meta({ description: "The account's id." }),
+    name: z.string().meta({ description: "The account's display name." }),
+    client: AccountClientSummary,
+    status: AccountStatus,
+    created_at: Timestamp.meta({ description: "When the account was created." }),
+    updated_at: Timestamp.meta({ description: "When the account last changed." }),
+  })
+  .meta({ id: "AccountResponse", description: "An account: the customer's outermost container." });
+
+export const StoredAccount = AccountResponse.extend({
+  /** Where the account stands in each list of `accountsMatching` that holds it. */
+  ordinals: z.record(z.string(), z.int()),
+  version: z.int(),
+});
+export type StoredAccount = z.output<typeof StoredAccount>;
+
+/** The names of the lists an account belongs to. */
+export const listsOf = (account: { client: { id: string }; status: string }): List[] => [
+  accountsMatching({}),
+  accountsMatching({ client_id: account.client.id }),
+  accountsMatching({ status: account.status }),
+  accountsMatching({ client_id: account.client.id, status: account.status }),
+];

@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import * as z from "zod";
+import { planGrants } from "../auth/grants.ts";
+import { Problem } from "../errors.ts";
+import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { accountKey, clientKey, listsOf, type AccountClientSummary, type AccountStatus, type StoredAccount } from "./account.ts";
+import { getAccount } from "./visible.ts";
+
+type Client = z.output<typeof AccountClientSummary>;
+
+const StoredClient = z.object({ id: z.string(), name: z.string() });
+
+/** Registers a client, the customer that accounts belong to. */
+export async function createClient(table: Table, name: string): Promise<Client> {
+  const client = { id: randomUUID(), name };
+  return table.commit(async () => ({
+    value: client,
+    writes: [{ put: { ...clientKey(client.id), ...client }, if: "absent" }],
+  }));
+}
+
+/** The client, or 404. */
+export async function getClient(table: Table, clientId: string): Promise<Client> {
+  const client = await table.get(clientKey(clientId), StoredClient);
+  if (!client) throw new Problem("not_found", `There is no client ${clientId}.`);
+  return client;
+}
+
+/** Creates an active account with its first owner, all in one transaction. */
+export async function createAccount(
+  table: Table,
+  input: { client: Client; name: string; ownerId: string },
+  now: Date,
+): Promise<StoredAccount> {
+  const id = randomUUID();
+  return table.commit(async () => {
+    const at = now.toISOString();
+    const account = { id, name: input.name, client: input.client, status: "active" as const, created_at: at, updated_at: at };
+    const { writes, ordinals } = enlist(await readAll(table, listsOf(account)), id);
+    const stored: StoredAccount = { ...account, ordinals, version: 1 };
+    const owner = await planGrants(table, id, { type: "user", id: input.ownerId }, [{ owner: true }], now);
+    return { value: stored, writes: [{ put: { ...accountKey(id), ...stored }, if: "absent" }, ...writes, ...owner] };
+  });
+}
+
+/** Moves an account to another status, and to the lists of that status; nothing happens when it is there already. */
+export async function setAccountStatus(
+  table: Table,
+  accountId: string,
+  status: AccountStatus,
+  now: Date,
+): Promise<StoredAccount> {
+  return table.commit(async () => {
+    const account = await getAccount(table, accountId);
+    if (account.status === status) return { value: account, writes: [] };
+    const left = listsOf(account).slice(2);
+    const leftStates = await Promise.all(
+      left.map(async (list) => (await readList(table, list, [account.ordinals[list.name] ?? 0])).state),
+    );
+    const { writes, ordinals } = enlist(await readAll(table, listsOf({ ...account, status }).slice(2)), accountId);
+    const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
+    const changed: StoredAccount = {
+      ...account,
+      status,
+      ordinals: { ...Object.fromEntries(kept), ...ordinals },
+      updated_at: now.toISOString(),
+      version: account.version + 1,
+    };
+    const removals = leftStates.flatMap((state) => removeRows(state, [account.ordinals[state.list.name] ?? 0]));
+    return {
+      value: changed,
+      writes: [
+        { put: { ...accountKey(accountId), ...changed }, if: { version: account.version } },
+        ...removals,
+        ...writes,
+      ],
+    };
+  });
+}
+
+const readAll = (table: Table, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
+  Promise.all(lists.map(async (list) => (await readList(table, list)).state));
+
+/** The writes that put an account at the end of lists, and the place it gets in each. */
+function enlist(states: readonly ListState[], accountId: string): { writes: Write[]; ordinals: Record<string, number> } {
+  return {
+    writes: states.flatMap((state) => appendRows(state, [{ account_id: accountId }])),
+    ordinals: Object.fromEntries(states.map((state) => [state.list.name, state.next])),
+  };
+}

@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { isSuperAdmin, standingOf } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import { notFound } from "../errors.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
+import { accountKey, accountsMatching, accountsOfUser, StoredAccount } from "./account.ts";
+
+const Pointer = z.object({ account_id: z.string() });
+
+type Filter = { client_id?: string | undefined; status?: string | undefined };
+type Found = { items: StoredAccount[]; total: number };
+
+/** The account, or 404. */
+export async function getAccount(table: Table, accountId: string): Promise<StoredAccount> {
+  const account = await table.get(accountKey(accountId), StoredAccount);
+  if (!account) throw notFound();
+  return account;
+}
+
+/**
+ * A page of the accounts the principal sees, oldest first. A super admin's page costs the same whatever
+ * the filter; a user's filtered page reads the user's own accounts, not those that exist.
+ */
+export async function visibleAccounts(
+  table: Table,
+  principal: Principal,
+  filter: Filter,
+  page: PageQuery,
+): Promise<Found> {
+  const { skip, take } = spanOf(page);
+  const filtered = filter.client_id !== undefined || filter.status !== undefined;
+  if (principal.account_id !== undefined) return sliced(await ownAccount(table, principal), filter, page);
+  if (await isSuperAdmin(table, principal)) {
+    const { rows, total } = await readRows(table, accountsMatching(filter), { skip, take });
+    return { items: await readAccounts(table, rows), total };
+  }
+  const own = accountsOfUser(principal.id);
+  const { rows, total } = await readRows(table, own, filtered ? { skip: 0, take: Infinity } : { skip, take });
+  const accounts = await readAccounts(table, rows);
+  return filtered ? sliced(accounts, filter, page) : { items: accounts, total };
+}
+
+async function ownAccount(table: Table, principal: Principal): Promise<StoredAccount[]> {
+  const accountId = principal.account_id ?? "";
+  const { permissions } = await standingOf(table, principal, accountId, false);
+  return permissions.member ? [await getAccount(table, accountId)] : [];
+}
+
+async function readAccounts(table: Table, pointers: readonly unknown[]): Promise<StoredAccount[]> {
+  const items = await table.getMany(pointers.map((pointer) => accountKey(Pointer.parse(pointer).account_id)));
+  return items.map((item) => StoredAccount.parse(item));
+}
+
+function sliced(accounts: StoredAccount[], { client_id, status }: Filter, page: PageQuery): Found {
+  const { skip, take } = spanOf(page);
+  const matching = accounts.filter(
+    (account) =>
+      (client_id === undefined || account.client.id === client_id) && (status === undefined || account.status === status),
+  );
+  return { items: matching.slice(skip, skip + take), total: matching.length };
+}

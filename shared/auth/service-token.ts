@@ -1,0 +1,84 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { crc32 } from "node:zlib";
+import * as z from "zod";
+import { Problem } from "../errors.ts";
+import type { Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import type { Principal } from "./principal.ts";
+
+/*
+ * Access patterns
+ *   token by its public id     TOKEN#<public id> / TOKEN    (every request of a service account)
+ */
+const tokenKey = (publicId: string): Key => ({ PK: `TOKEN#${publicId}`, SK: "TOKEN" });
+
+const Stored = z.object({
+  id: z.uuid(),
+  account_id: z.uuid(),
+  public_id: z.string(),
+  secret_hash: z.string(),
+  expires_at: z.string().optional(),
+  revoked_at: z.string().optional(),
+});
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const shape = /^sat_([0-9A-Za-z]{16})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/;
+
+/** `length` characters of base62 from `bytes`, unbiased enough by taking 16 bits a character. */
+function base62(bytes: Buffer, length: number): string {
+  return Array.from({ length }, (_, index) => alphabet[bytes.readUInt16BE(index * 2) % 62]).join("");
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let digits = "";
+  for (let index = 0; index < 6; index++) {
+    digits = alphabet.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+const hash = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+
+/** Whether a bearer token claims to be a service account token; its checksum is not looked at yet. */
+export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
+
+/** A token `sat_<public id>_<secret><CRC32>`; from `seed` (112 bytes) where a demo needs the same one again. */
+export function mintServiceToken(seed: Buffer = randomBytes(112)): { token: string; publicId: string; secretHash: string } {
+  const publicId = base62(seed, 16);
+  const secret = base62(seed.subarray(32), 40);
+  const body = `sat_${publicId}_${secret}`;
+  return { token: body + checksum(body), publicId, secretHash: hash(secret) };
+}
+
+/** The item that makes a minted token known; only the secret's SHA-256 is kept. */
+export const serviceTokenWrite = (token: {
+  serviceAccountId: string;
+  accountId: string;
+  publicId: string;
+  secretHash: string;
+}): Write => ({
+  put: {
+    ...tokenKey(token.publicId),
+    id: token.serviceAccountId,
+    account_id: token.accountId,
+    public_id: token.publicId,
+    secret_hash: token.secretHash,
+  },
+});
+
+/** The service account of a token. A wrong checksum is refused without reading the table. */
+export async function servicePrincipal(token: string, table: Table, now: Date): Promise<Principal> {
+  const invalid = new Problem("unauthenticated", "This access token is not valid here.");
+  const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];
+  if (publicId === "" || checksum(`sat_${publicId}_${secret}`) !== sum) throw invalid;
+  const stored = await table.get(tokenKey(publicId), Stored);
+  if (!stored || !timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash))) throw invalid;
+  if (stored.revoked_at !== undefined) throw new Problem("token_revoked", "This access token was revoked.");
+  if (stored.expires_at !== undefined && stored.expires_at <= now.toISOString()) {
+    throw new Problem("token_expired", "This access token has expired.");
+  }
+  const email = `${publicId}@service-accounts.invalid`;
+  return { type: "service_account", id: stored.id, account_id: stored.account_id, email, groups: [] };
+}

@@ -1,0 +1,88 @@
+import { createHash } from "node:crypto";
+import { JwtVerifier } from "aws-jwt-verify";
+import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
+import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
+import * as z from "zod";
+import type { Issuer } from "../env.ts";
+import { Problem } from "../errors.ts";
+import type { Principal } from "./principal.ts";
+
+/** Turns a JWT access token into its principal, or throws 401 (503 when the issuer's keys cannot be had). */
+export type UserVerifier = (token: string) => Promise<Principal>;
+
+/** Claims that only ID tokens carry: OpenID Connect Core §2, Cognito's `token_use`, Keycloak's `typ`. */
+const isIdToken = (payload: JwtPayload): boolean =>
+  payload["token_use"] === "id" ||
+  payload["typ"] === "ID" ||
+  ["nonce", "at_hash", "c_hash"].some((claim) => claim in payload);
+
+/** The checks of RFC 8725 and RFC 9068 that the library leaves to its caller. */
+function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): void {
+  const typ = typeof header["typ"] === "string" ? header["typ"].toLowerCase().replace(/^application\//, "") : "";
+  if (issuer.typ === "at+jwt" && typ !== "at+jwt") throw new Error("not an access token by its typ");
+  if (isIdToken(payload)) throw new Error("an ID token");
+  if (!issuer.algorithms.some((algorithm) => algorithm === header.alg)) throw new Error("algorithm not allowed");
+  if (payload.exp === undefined || !payload.sub) throw new Error("exp or sub is missing");
+}
+
+/**
+ * A UUID subject of the primary issuer is the principal's id; any other subject becomes a UUIDv8 of
+ * SHA-256(issuer, subject), so that no issuer can speak for a user of another.
+ */
+function principalId(issuer: Issuer, subject: string): string {
+  if (issuer.primary && z.uuid().safeParse(subject).success) return subject.toLowerCase();
+  const hex = createHash("sha256").update(JSON.stringify([issuer.issuer, subject])).digest("hex");
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, variant + hex.slice(17, 20), hex.slice(20, 32)].join("-");
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" && value.length <= 320 ? value : undefined;
+
+function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
+  const id = principalId(issuer, payload.sub ?? "");
+  const optional = {
+    first_name: text(payload["given_name"]),
+    last_name: text(payload["family_name"]),
+    locale: text(payload["locale"]),
+  };
+  const groups = Array.isArray(payload["groups"]) ? payload["groups"] : [];
+  return {
+    type: "user",
+    id,
+    email: text(payload["email"]) ?? `${id}@users.invalid`,
+    groups: groups.filter((group) => typeof group === "string"),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** A verifier over the configured issuers; keys are fetched once, cached, and refetched at a bounded rate. */
+export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
+  const verifier = JwtVerifier.create(
+    issuers.map((issuer) => ({
+      issuer: issuer.issuer,
+      audience: issuer.audience,
+      ...(issuer.jwksUri === undefined ? {} : { jwksUri: issuer.jwksUri }),
+      customJwtCheck: ({ header, payload }: { header: JwtHeader; payload: JwtPayload }) =>
+        checkToken(issuer, header, payload),
+    })),
+  );
+  const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
+  for (const { issuer, jwks } of issuers) {
+    if (jwks) verifier.cacheJwks(JSON.parse(JSON.stringify(jwks)), issuer);
+  }
+  return async (token) => {
+    try {
+      const payload = await verifier.verify(token);
+      const issuer = byName.get(payload.iss ?? "");
+      if (!issuer) throw new Error("unknown issuer");
+      return principalOf(issuer, payload);
+    } catch (error) {
+      if (error instanceof JwtExpiredError) throw new Problem("token_expired", "This access token has expired.");
+      if (error instanceof FetchError) {
+        throw new Problem("upstream_unavailable", "The issuer's keys cannot be fetched.", { retry_after: 5 });
+      }
+      throw new Problem("unauthenticated", "This access token is not valid here.");
+    }
+  };
+}

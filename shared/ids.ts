@@ -1,0 +1,27 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+
+/** An id as it appears on the wire: a lower-case UUID. Upper case is accepted and folded. */
+export const Id = z
+  .string()
+  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/, { error: "Not a UUID", abort: true })
+  .toLowerCase()
+  .meta({ format: "uuid" });
+
+const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+
+/**
+ * A UUIDv8 (RFC 9562 §5.8) that carries a 40-bit ordinal and 82 random bits, so that a row is one
+ * read away from its id. The row's own id must still be compared: the random bits are the proof.
+ */
+export function idWithOrdinal(ordinal: number): string {
+  const random = randomBytes(12).toString("hex");
+  const place = ordinal.toString(16).padStart(10, "0");
+  const variant = ((Number.parseInt(random.charAt(20), 16) & 3) | 8).toString(16);
+  return dashed(`${place}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`);
+}
+
+/** The ordinal in an id; undefined when the id is not of this kind. */
+export function ordinalOf(id: string): number | undefined {
+  return id.charAt(14) === "8" ? Number.parseInt(id.replaceAll("-", "").slice(0, 10), 16) : undefined;
+}

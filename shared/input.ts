@@ -1,0 +1,80 @@
+import type * as z from "zod";
+import { InvalidInput, type ValidationError } from "./errors.ts";
+import type { Route } from "./route.ts";
+
+/** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
+export type RawInput = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown };
+export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>>;
+
+const places = { params: "path", query: "query", body: "body" } as const;
+
+/** Checks a route's whole input against its schemas; throws InvalidInput with every error and its place. */
+export function parseInput(route: Route, raw: RawInput): ParsedInput {
+  const errors: ValidationError[] = [];
+  const parsed: ParsedInput = { params: {}, query: {}, body: {} };
+  for (const part of ["params", "query", "body"] as const) {
+    const result = route[part].safeParse(raw[part], { reportInput: true });
+    if (result.success) parsed[part] = result.data;
+    else errors.push(...result.error.issues.flatMap((issue) => validationErrors(places[part], issue)));
+  }
+  if (errors.length > 0) throw new InvalidInput(errors);
+  return parsed;
+}
+
+type Issue = z.core.$ZodIssue;
+
+const place = (path: readonly PropertyKey[]): (string | number)[] =>
+  path.map((step) => (typeof step === "number" ? step : String(step)));
+
+/** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
+function validationErrors(part: string, issue: Issue): ValidationError[] {
+  const loc = [part, ...place(issue.path)];
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ loc: [...loc, key], msg: "This member is not known here", type: "extra_forbidden" }));
+  }
+  if (issue.code === "invalid_type" && issue.input === undefined) return [{ loc, msg: "This is required", type: "missing" }];
+  return [{ loc, msg: issue.message, type: typeOf(issue) }];
+}
+
+function typeOf(issue: Issue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `${issue.expected}_type`;
+    case "invalid_format":
+      return issue.format === "regex" ? "string_pattern_mismatch" : `${issue.format}_parsing`;
+    case "invalid_value":
+      return "enum";
+    case "too_small":
+      return issue.origin === "string" ? "string_too_short" : issue.origin === "array" ? "too_short" : "greater_than_equal";
+    case "too_big":
+      return issue.origin === "string" ? "string_too_long" : issue.origin === "array" ? "too_long" : "less_than_equal";
+    default:
+      return "value_error";
+  }
+}
+
+/** The schema inside `.optional()`, `.default()` and `.nullable()`. */
+function innermost(schema: z.core.$ZodType): z.core.$ZodType {
+  const { def } = schema._zod;
+  return "innerType" in def ? innermost(def.innerType as z.core.$ZodType) : schema;
+}
+
+const integer = /^-?(0|[1-9][0-9]{0,15})$/;
+
+/** Reads the strings of a URL as the types their schema declares; what does not read stays a string and fails there. */
+export function fromStrings(shape: z.ZodObject, strings: URLSearchParams): Record<string, unknown> {
+  const read = (name: string, value: string): unknown => {
+    const schema = Object.hasOwn(shape.shape, name) ? innermost(shape.shape[name]) : undefined;
+    const type = schema?._zod.def.type;
+    if ((type === "number" || type === "int") && integer.test(value)) return Number(value);
+    if (type === "boolean" && (value === "true" || value === "false")) return value === "true";
+    return value;
+  };
+  const names = [...new Set(strings.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = strings.getAll(name).map((value) => read(name, value));
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+}

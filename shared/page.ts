@@ -1,0 +1,23 @@
+import * as z from "zod";
+
+/** The query parameters of every list. */
+export const pageQuery = {
+  page: z.int().min(1).max(1_000_000_000).default(1).meta({ description: "One-based page number." }),
+  page_size: z.int().min(1).max(100).default(25).meta({ description: "How many items a page holds at most." }),
+};
+export type PageQuery = { page: number; page_size: number };
+
+/** The envelope of every list: one page, and the exact number of all items the caller may see. */
+export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
+  z.object({
+    items: z.array(item).meta({ description: `The ${noun} on this page.` }),
+    page: z.int().min(1).meta({ description: "The one-based number of this page." }),
+    page_size: z.int().min(1).max(100).meta({ description: "How many items a page holds at most." }),
+    total: z.int().min(0).meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
+  });
+
+/** The ranks a page covers. */
+export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({
+  skip: (page - 1) * page_size,
+  take: page_size,
+});

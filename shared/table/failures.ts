@@ -1,0 +1,40 @@
+import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/client-dynamodb";
+import { Problem } from "../errors.ts";
+import type { Write } from "./writes.ts";
+
+/** The transaction lost a race: its reads are stale or another one touches the same items. */
+export const contention = Symbol("contention");
+
+const conflicts = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
+const throttles = new Set(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"]);
+const outages = new Set(["TimeoutError", "InternalServerError", "ServiceUnavailable", "AbortError", "NetworkingError"]);
+
+const scalars = (item: Record<string, AttributeValue> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(item).flatMap(([name, value]) => {
+    const scalar = value.S ?? value.N;
+    return scalar === undefined ? [] : [[name, scalar]];
+  }));
+
+/** What a caller is told when the table does not answer: 503, or the error itself when it is our own mistake. */
+export function failureOf(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof TransactionCanceledException) return error;
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (throttles.has(error.name)) return new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
+  if (outages.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
+    return new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
+  }
+  return error;
+}
+
+/** What a failed transaction means for its plan: `contention`, or the error to throw. */
+export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
+  if (error instanceof Error && error.name === "TransactionInProgressException") return contention;
+  if (!(error instanceof TransactionCanceledException)) return error;
+  const reasons = error.CancellationReasons ?? [];
+  for (const [index, { Code, Item }] of reasons.entries()) {
+    const orElse = writes[index]?.orElse;
+    if (Code === "ConditionalCheckFailed" && orElse) return orElse(scalars(Item));
+  }
+  const lostRace = reasons.some(({ Code = "" }) => Code === "ConditionalCheckFailed" || conflicts.has(Code));
+  return lostRace ? contention : error;
+}

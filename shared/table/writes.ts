@@ -1,0 +1,77 @@
+import type { TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
+
+export type Key = { PK: string; SK: string };
+export type Item = Key & Record<string, unknown>;
+
+type Scalar = string | number | boolean;
+
+/** `absent` and `present` are about the item; a record about its attributes, all of which must hold. */
+export type Condition = "absent" | "present" | Record<string, Scalar>;
+
+/** What a failed condition throws, given the item that stood there (its strings and numbers). */
+export type OrElse = (found: Record<string, string>) => Error;
+
+/** One write of a transaction, as data; `table` turns it into expressions. */
+export type Write = { if?: Condition; orElse?: OrElse } & (
+  | { put: Item }
+  | { update: Key; set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] }
+  | { delete: Key }
+  | { check: Key }
+);
+
+type TransactItem = NonNullable<TransactWriteCommandInput["TransactItems"]>[number];
+type Names = Record<string, string>;
+type Values = Record<string, unknown>;
+
+function conditionExpression(condition: Condition, names: Names, values: Values): string {
+  if (condition === "absent") return "attribute_not_exists(PK)";
+  if (condition === "present") return "attribute_exists(PK)";
+  return Object.entries(condition)
+    .map(([attribute, value], index) => {
+      names[`#c${index}`] = attribute;
+      values[`:c${index}`] = value;
+      return `#c${index} = :c${index}`;
+    })
+    .join(" AND ");
+}
+
+function updateExpression(write: Extract<Write, { update: Key }>, names: Names, values: Values): string {
+  const name = (attribute: string, index: string) => {
+    names[`#${index}`] = attribute;
+    return `#${index}`;
+  };
+  const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");
+  const assign = (kind: string, separator: string) => ([attribute, value]: [string, unknown], index: number) => {
+    values[`:${kind}${index}`] = value;
+    return `${name(attribute, `${kind}${index}`)}${separator}:${kind}${index}`;
+  };
+  return [
+    clause("SET", Object.entries(write.set ?? {}).filter(([, value]) => value !== undefined).map(assign("s", " = "))),
+    clause("ADD", Object.entries(write.add ?? {}).map(assign("a", " "))),
+    clause("REMOVE", (write.remove ?? []).map((attribute, index) => name(attribute, `r${index}`))),
+  ]
+    .filter((text) => text !== "")
+    .join(" ");
+}
+
+const unlessEmpty = <K extends string, V extends object>(key: K, value: V): { [P in K]?: V } =>
+  (Object.keys(value).length > 0 ? { [key]: value } : {}) as { [P in K]?: V };
+
+/** The write as an action of TransactWriteItems on the named table. */
+export function toTransactItem(table: string, write: Write): TransactItem {
+  const names: Names = {};
+  const values: Values = {};
+  const condition = write.if === undefined ? {} : { ConditionExpression: conditionExpression(write.if, names, values) };
+  const update = "update" in write ? { UpdateExpression: updateExpression(write, names, values) } : undefined;
+  const rest = {
+    TableName: table,
+    ...condition,
+    ...unlessEmpty("ExpressionAttributeNames", names),
+    ...unlessEmpty("ExpressionAttributeValues", values),
+    ...(write.orElse === undefined ? {} : { ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const }),
+  };
+  if ("put" in write) return { Put: { Item: write.put, ...rest } };
+  if ("delete" in write) return { Delete: { Key: write.delete, ...rest } };
+  if ("update" in write) return { Update: { Key: write.update, ...update, ...rest } as TransactItem["Update"] };
+  return { ConditionCheck: { Key: write.check, ...rest } as TransactItem["ConditionCheck"] };
+}

@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { scopesHeld, type Scope } from "./auth/permissions.ts";
+import { notFound, Problem } from "./errors.ts";
+import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
+import { spanOf, type PageQuery } from "./page.ts";
+import type { Context } from "./route.ts";
+import { appendRows, readList, readRows, removeRows, rowKey, type List } from "./table/ranked-list.ts";
+import type { Table } from "./table/table.ts";
+import type { Key, Write } from "./table/writes.ts";
+import { Timestamp } from "./time.ts";
+
+/*
+ * Access patterns
+ *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
+ *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
+ */
+const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
+
+/** Case and Unicode composition make no difference; hashed because a sort key has room for 1,024 bytes. */
+function nameKey(accountId: string, name: string): Key {
+  const folded = createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex");
+  return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
+}
+
+export const WorkspaceName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(255)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: "Control characters are not allowed" })
+  .meta({ description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case." });
+
+export const WorkspaceParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  workspace_id: Id.meta({ description: "The workspace's id." }),
+});
+
+/** What a workspace's path is inside of, for grants narrowed to one workspace. */
+export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams>): Scope[] => [
+  { type: "workspace", id: workspace_id },
+];
+
+export const Workspace = z
+  .object({
+    id: Id.meta({ description: "The workspace's id." }),
+    account_id: Id.meta({ description: "The account it belongs to." }),
+    name: z.string().meta({ description: "The workspace's name, unique in its account ignoring case." }),
+    status: z.enum(["active"]).meta({ description: "Life cycle status." }),
+    created_at: Timestamp.meta({ description: "When the workspace was created." }),
+    updated_at: Timestamp.meta({ description: "When the workspace last changed." }),
+  })
+  .meta({ id: "Workspace", description: "A container for domains inside an account." });
+
+const StoredWorkspace = Workspace.extend({
+  /** How many domains it holds; kept by the transactions that add and move domains. */
+  domain_count: z.int(),
+  version: z.int(),
+});
+type StoredWorkspace = z.output<typeof StoredWorkspace>;
+
+const nameTaken = (found: Record<string, string>) =>
+  new Problem("workspace_name_taken", "Another workspace of this account has this name.", {
+    ...(found["id"] === undefined ? {} : { conflicts_with: found["id"] }),
+  });
+
+/** Creates a workspace; 409 `workspace_name_taken`. */
+export function addWorkspace(accountId: string, name: string, { table, now }: Context): Promise<StoredWorkspace> {
+  return table.commit(async () => {
+    const { state } = await readList(table, workspacesOf(accountId));
+    const at = now().toISOString();
+    const workspace: StoredWorkspace = {
+      id: idWithOrdinal(state.next),
+      account_id: accountId,
+      name,
+      status: "active",
+      created_at: at,
+      updated_at: at,
+      domain_count: 0,
+      version: 1,
+    };
+    const claim: Write = { put: { ...nameKey(accountId, name), id: workspace.id }, if: "absent", orElse: nameTaken };
+    return { value: workspace, writes: [...appendRows(state, [workspace]), claim] };
+  });
+}
+
+/** The workspace, or 404. */
+export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  if (workspace?.id !== id) throw notFound();
+  return workspace;
+}
+
+/** A page of the workspaces the principal sees, oldest first. */
+export async function listWorkspaces(
+  accountId: string,
+  page: PageQuery,
+  { table, permissions }: Context,
+): Promise<{ items: StoredWorkspace[]; total: number }> {
+  const visible = scopesHeld(permissions, "workspace.view", "workspace");
+  const { skip, take } = spanOf(page);
+  if (visible === "all") {
+    const { rows, total } = await readRows(table, workspacesOf(accountId), { skip, take });
+    return { items: rows.map((row) => StoredWorkspace.parse(row)), total };
+  }
+  const items = await readNamed(table, accountId, visible);
+  return { items: items.slice(skip, skip + take), total: items.length };
+}
+
+/** The workspaces with these ids that exist, oldest first: what narrow grants make visible. */
+async function readNamed(table: Table, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
+  const rows = await table.getMany(ids.toSorted().map((id) => keyOf(accountId, id)));
+  return rows.flatMap((row) => {
+    const workspace = StoredWorkspace.safeParse(row).data;
+    return workspace && ids.includes(workspace.id) ? [workspace] : [];
+  });
+}
+
+/** Renames a workspace; 404, 409 `workspace_name_taken`. */
+export function renameWorkspace(accountId: string, id: string, name: string, context: Context): Promise<StoredWorkspace> {
+  return context.table.commit(async () => {
+    const old = await getWorkspace(accountId, id, context);
+    const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
+    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
+    const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken }, { delete: from }];
+    return {
+      value: renamed,
+      writes: [
+        { put: { ...keyOf(accountId, id), ...renamed }, if: { id, version: old.version } },
+        ...(from.SK === to.SK ? [] : claim),
+      ],
+    };
+  });
+}
+
+/** Deletes an empty workspace; 404, 409 `workspace_not_empty`. */
+export function deleteWorkspace(accountId: string, id: string, { table }: Context): Promise<void> {
+  return table.commit(async () => {
+    const ordinal = ordinalOf(id);
+    if (ordinal === undefined) throw notFound();
+    const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
+    const workspace = StoredWorkspace.safeParse(others[0]).data;
+    if (workspace?.id !== id) throw notFound();
+    if (workspace.domain_count > 0) {
+      throw new Problem("workspace_not_empty", "Move or delete the domains of this workspace first.", {
+        domain_count: workspace.domain_count,
+      });
+    }
+    const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
+    return { value: undefined, writes: [...writes, { delete: nameKey(accountId, workspace.name) }] };
+  });
+}
+
+/** Where the workspace with this id would be; an id of another kind leads to an ordinal that is never given. */
+const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);

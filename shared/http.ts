@@ -1,6 +1,7 @@
+import { json } from "./answer.ts";
 import { fromStrings } from "./input.ts";
 import { invoke } from "./invoke.ts";
-import { json, lambda, type Handler } from "./lambda.ts";
+import { lambda, type Handler } from "./lambda.ts";
 import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
@@ -13,7 +14,11 @@ export const http = (route: Route): Handler =>
       body: request.body ?? (bodyless ? {} : undefined),
     };
     const { input, output } = await invoke(route, raw, door);
-    return json(route.status, output, route.location === undefined ? {} : { location: fill(route.location, input.params, output) });
+    return json(
+      route.status,
+      output,
+      route.location === undefined ? {} : { location: fill(route.location, input.params, output) },
+    );
   });
 
 /** Fills a path template with the members of the path and of what was created. */

@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
 /** An id as it appears on the wire: a lower-case UUID. Upper case is accepted and folded. */
 export const Id = z
   .string()
-  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/, { error: "Not a UUID", abort: true })
+  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/, {
+    error: "Not a UUID",
+    abort: true,
+  })
   .toLowerCase()
   .meta({ format: "uuid" });
 
@@ -18,7 +22,9 @@ export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");
   const place = ordinal.toString(16).padStart(10, "0");
   const variant = ((Number.parseInt(random.charAt(20), 16) & 3) | 8).toString(16);
-  return dashed(`${place}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`);
+  return dashed(
+    `${place}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`,
+  );
 }
 
 /** The ordinal in an id; undefined when the id is not of this kind. */

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+
 import { InvalidInput, type ValidationError } from "./errors.ts";
 import type { Route } from "./route.ts";
 
@@ -30,9 +31,14 @@ const place = (path: readonly PropertyKey[]): (string | number)[] =>
 function validationErrors(part: string, issue: Issue): ValidationError[] {
   const loc = [part, ...place(issue.path)];
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ loc: [...loc, key], msg: "This member is not known here", type: "extra_forbidden" }));
+    return issue.keys.map((key) => ({
+      loc: [...loc, key],
+      msg: "This member is not known here",
+      type: "extra_forbidden",
+    }));
   }
-  if (issue.code === "invalid_type" && issue.input === undefined) return [{ loc, msg: "This is required", type: "missing" }];
+  if (issue.code === "invalid_type" && issue.input === undefined)
+    return [{ loc, msg: "This is required", type: "missing" }];
   return [{ loc, msg: issue.message, type: typeOf(issue) }];
 }
 
@@ -45,7 +51,11 @@ function typeOf(issue: Issue): string {
     case "invalid_value":
       return "enum";
     case "too_small":
-      return issue.origin === "string" ? "string_too_short" : issue.origin === "array" ? "too_short" : "greater_than_equal";
+      return issue.origin === "string"
+        ? "string_too_short"
+        : issue.origin === "array"
+          ? "too_short"
+          : "greater_than_equal";
     case "too_big":
       return issue.origin === "string" ? "string_too_long" : issue.origin === "array" ? "too_long" : "less_than_equal";
     default:

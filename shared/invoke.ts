@@ -50,7 +50,8 @@ function checkCapability(route: Route, params: Record<string, unknown>, permissi
   const { capability, scope } = route;
   if (capability === null) return;
   const scopes = typeof scope === "function" ? scope(params) : [];
-  const allowed = scope === "visible" ? holdsAnywhere(permissions, capability) : covers(permissions, capability, scopes);
+  const allowed =
+    scope === "visible" ? holdsAnywhere(permissions, capability) : covers(permissions, capability, scopes);
   if (allowed) return;
   const view = viewOf(capability);
   const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);

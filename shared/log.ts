@@ -8,7 +8,9 @@ const order: LogLevel[] = ["debug", "info", "error", "silent"];
 export function createLog(level: LogLevel, base: LogFields): Log {
   const write = (line: LogLevel) => (message: string, fields?: LogFields) => {
     if (order.indexOf(line) < order.indexOf(level)) return;
-    process.stdout.write(`${JSON.stringify({ time: new Date().toISOString(), level: line, message, ...base, ...fields })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ time: new Date().toISOString(), level: line, message, ...base, ...fields })}\n`,
+    );
   };
   return { debug: write("debug"), info: write("info"), error: write("error") };
 }

@@ -13,7 +13,10 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
     items: z.array(item).meta({ description: `The ${noun} on this page.` }),
     page: z.int().min(1).meta({ description: "The one-based number of this page." }),
     page_size: z.int().min(1).max(100).meta({ description: "How many items a page holds at most." }),
-    total: z.int().min(0).meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
+    total: z
+      .int()
+      .min(0)
+      .meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
   });
 
 /** The ranks a page covers. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import type { Capability } from "./auth/capabilities.ts";
 import type { Permissions, Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";

@@ -1,4 +1,5 @@
 import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+
 import { userVerifier, type UserVerifier } from "./auth/user-token.ts";
 import { readEnvironment, type Environment } from "./env.ts";
 import { documentClient } from "./table/table.ts";

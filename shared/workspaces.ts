@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+
 import * as z from "zod";
+
 import { scopesHeld, type Scope } from "./auth/permissions.ts";
 import { notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
@@ -29,7 +31,9 @@ export const WorkspaceName = z
   .min(1)
   .max(255)
   .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: "Control characters are not allowed" })
-  .meta({ description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case." });
+  .meta({
+    description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case.",
+  });
 
 export const WorkspaceParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -61,7 +65,7 @@ type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
 const nameTaken = (found: Record<string, string>) =>
   new Problem("workspace_name_taken", "Another workspace of this account has this name.", {
-    ...(found["id"] === undefined ? {} : { conflicts_with: found["id"] }),
+    conflicts_with: found["id"] ?? "",
   });
 
 /** Creates a workspace; 409 `workspace_name_taken`. */
@@ -117,7 +121,12 @@ async function readNamed(table: Table, accountId: string, ids: readonly string[]
 }
 
 /** Renames a workspace; 404, 409 `workspace_name_taken`. */
-export function renameWorkspace(accountId: string, id: string, name: string, context: Context): Promise<StoredWorkspace> {
+export function renameWorkspace(
+  accountId: string,
+  id: string,
+  name: string,
+  context: Context,
+): Promise<StoredWorkspace> {
   return context.table.commit(async () => {
     const old = await getWorkspace(accountId, id, context);
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };

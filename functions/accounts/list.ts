@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { AccountResponse, AccountStatus } from "../../shared/accounts/account.ts";
 import { visibleAccounts } from "../../shared/accounts/visible.ts";
 import { http } from "../../shared/http.ts";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http.ts";
 import { pageOf, pageQuery } from "../../shared/page.ts";

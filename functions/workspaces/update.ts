@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
 import { renameWorkspace, Workspace, WorkspaceName, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
@@ -12,7 +13,9 @@ export const route = defineRoute({
   scope: workspaceScope,
   access: "write",
   params: WorkspaceParams,
-  body: z.strictObject({ name: WorkspaceName }).meta({ id: "WorkspaceUpdate", description: "The workspace's new name." }),
+  body: z
+    .strictObject({ name: WorkspaceName })
+    .meta({ id: "WorkspaceUpdate", description: "The workspace's new name." }),
   output: Workspace,
   problems: ["workspace_name_taken"],
   run: ({ params, body }, context) => renameWorkspace(params.account_id, params.workspace_id, body.name, context),

@@ -1,8 +1,9 @@
 import * as z from "zod";
+
 import { Id } from "../ids.ts";
-import { Timestamp } from "../time.ts";
 import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
+import { Timestamp } from "../time.ts";
 
 /*
  * Access patterns

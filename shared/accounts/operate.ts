@@ -1,11 +1,20 @@
 import { randomUUID } from "node:crypto";
+
 import * as z from "zod";
+
 import { planGrants } from "../auth/grants.ts";
 import { Problem } from "../errors.ts";
 import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { accountKey, clientKey, listsOf, type AccountClientSummary, type AccountStatus, type StoredAccount } from "./account.ts";
+import {
+  accountKey,
+  clientKey,
+  listsOf,
+  type AccountClientSummary,
+  type AccountStatus,
+  type StoredAccount,
+} from "./account.ts";
 import { getAccount } from "./visible.ts";
 
 type Client = z.output<typeof AccountClientSummary>;
@@ -37,7 +46,14 @@ export async function createAccount(
   const id = randomUUID();
   return table.commit(async () => {
     const at = now.toISOString();
-    const account = { id, name: input.name, client: input.client, status: "active" as const, created_at: at, updated_at: at };
+    const account = {
+      id,
+      name: input.name,
+      client: input.client,
+      status: "active" as const,
+      created_at: at,
+      updated_at: at,
+    };
     const { writes, ordinals } = enlist(await readAll(table, listsOf(account)), id);
     const stored: StoredAccount = { ...account, ordinals, version: 1 };
     const owner = await planGrants(table, id, { type: "user", id: input.ownerId }, [{ owner: true }], now);
@@ -84,7 +100,10 @@ const readAll = (table: Table, lists: ReturnType<typeof listsOf>): Promise<ListS
   Promise.all(lists.map(async (list) => (await readList(table, list)).state));
 
 /** The writes that put an account at the end of lists, and the place it gets in each. */
-function enlist(states: readonly ListState[], accountId: string): { writes: Write[]; ordinals: Record<string, number> } {
+function enlist(
+  states: readonly ListState[],
+  accountId: string,
+): { writes: Write[]; ordinals: Record<string, number> } {
   return {
     writes: states.flatMap((state) => appendRows(state, [{ account_id: accountId }])),
     ordinals: Object.fromEntries(states.map((state) => [state.list.name, state.next])),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { isSuperAdmin, standingOf } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../errors.ts";
@@ -57,7 +58,8 @@ function sliced(accounts: StoredAccount[], { client_id, status }: Filter, page: 
   const { skip, take } = spanOf(page);
   const matching = accounts.filter(
     (account) =>
-      (client_id === undefined || account.client.id === client_id) && (status === undefined || account.status === status),
+      (client_id === undefined || account.client.id === client_id) &&
+      (status === undefined || account.status === status),
   );
   return { items: matching.slice(skip, skip + take), total: matching.length };
 }

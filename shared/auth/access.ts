@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import type { Table } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";

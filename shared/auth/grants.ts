@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+
 import * as z from "zod";
+
 import { accountsOfUser } from "../accounts/account.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /** Kinds of things a grant can be narrowed to; without one it covers the whole account. */

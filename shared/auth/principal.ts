@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { Problem } from "../errors.ts";
 import { Id } from "../ids.ts";
 import type { Table } from "../table/table.ts";
@@ -22,7 +23,9 @@ export type Principal = {
 export const IdentityProfile = z
   .object({
     id: Id.meta({ description: "The principal's id: unique over all users and service accounts." }),
-    email: z.string().meta({ description: "The e-mail address; a service account has `<public id>@service-accounts.invalid`." }),
+    email: z
+      .string()
+      .meta({ description: "The e-mail address; a service account has `<public id>@service-accounts.invalid`." }),
     is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything everywhere." }),
     first_name: z.string().optional().meta({ description: "Given name, when the issuer tells it." }),
     last_name: z.string().optional().meta({ description: "Family name, when the issuer tells it." }),

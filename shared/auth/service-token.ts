@@ -1,6 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
+
 import * as z from "zod";
+
 import { Problem } from "../errors.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -45,7 +47,11 @@ const hash = (secret: string): string => createHash("sha256").update(secret).dig
 export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
 
 /** A token `sat_<public id>_<secret><CRC32>`; from `seed` (112 bytes) where a demo needs the same one again. */
-export function mintServiceToken(seed: Buffer = randomBytes(112)): { token: string; publicId: string; secretHash: string } {
+export function mintServiceToken(seed: Buffer = randomBytes(112)): {
+  token: string;
+  publicId: string;
+  secretHash: string;
+} {
   const publicId = base62(seed, 16);
   const secret = base62(seed.subarray(32), 40);
   const body = `sat_${publicId}_${secret}`;

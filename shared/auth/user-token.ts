@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
+
 import { JwtVerifier } from "aws-jwt-verify";
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import * as z from "zod";
+
 import type { Issuer } from "../env.ts";
 import { Problem } from "../errors.ts";
 import type { Principal } from "./principal.ts";
@@ -31,9 +33,17 @@ function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): voi
  */
 function principalId(issuer: Issuer, subject: string): string {
   if (issuer.primary && z.uuid().safeParse(subject).success) return subject.toLowerCase();
-  const hex = createHash("sha256").update(JSON.stringify([issuer.issuer, subject])).digest("hex");
+  const hex = createHash("sha256")
+    .update(JSON.stringify([issuer.issuer, subject]))
+    .digest("hex");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, variant + hex.slice(17, 20), hex.slice(20, 32)].join("-");
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join("-");
 }
 
 const text = (value: unknown): string | undefined =>

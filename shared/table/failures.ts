@@ -1,4 +1,5 @@
 import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/client-dynamodb";
+
 import { Problem } from "../errors.ts";
 import type { Write } from "./writes.ts";
 
@@ -10,10 +11,12 @@ const throttles = new Set(["ThrottlingException", "ProvisionedThroughputExceeded
 const outages = new Set(["TimeoutError", "InternalServerError", "ServiceUnavailable", "AbortError", "NetworkingError"]);
 
 const scalars = (item: Record<string, AttributeValue> = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(item).flatMap(([name, value]) => {
-    const scalar = value.S ?? value.N;
-    return scalar === undefined ? [] : [[name, scalar]];
-  }));
+  Object.fromEntries(
+    Object.entries(item).flatMap(([name, value]) => {
+      const scalar = value.S ?? value.N;
+      return scalar === undefined ? [] : [[name, scalar]];
+    }),
+  );
 
 /** What a caller is told when the table does not answer: 503, or the error itself when it is our own mistake. */
 export function failureOf(error: unknown): unknown {

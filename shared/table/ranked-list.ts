@@ -1,5 +1,7 @@
 import * as z from "zod";
+
 import { Problem } from "../errors.ts";
+import { blockOf, blockOfRank, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "./ranks.ts";
 import type { Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -17,19 +19,9 @@ import type { Item, Key, Write } from "./writes.ts";
 export type List = { partition: string; name: string };
 
 /** A list as it was read, with the bitmaps of the blocks that were asked for. */
-export type ListState = {
-  list: List;
-  /** The ordinal the next row gets. */
-  next: number;
-  live: number;
-  version: number;
-  holes: Uint8Array;
-  bitmaps: ReadonlyMap<number, Uint8Array>;
-};
+export type ListState = Ranks & { list: List; live: number; version: number };
 
-const blockSize = 4_096;
 const ordinalDigits = 10;
-const blockOf = (ordinal: number): number => Math.floor(ordinal / blockSize);
 
 const Head = z.object({ next: z.int(), live: z.int(), version: z.int(), holes: z.instanceof(Uint8Array).optional() });
 const Bitmap = z.object({ bits: z.instanceof(Uint8Array) });
@@ -45,19 +37,6 @@ export const rowKey = (list: List, ordinal: number): Key => ({
   PK: list.partition,
   SK: `LIST#${list.name}#ROW#${String(ordinal).padStart(ordinalDigits, "0")}`,
 });
-
-/** How many of a block's ordinals are deleted: two bytes a block in the head. */
-const holesIn = (holes: Uint8Array, block: number): number =>
-  ((holes[block * 2] ?? 0) << 8) | (holes[block * 2 + 1] ?? 0);
-
-const isHole = (bits: Uint8Array | undefined, offset: number): boolean =>
-  (((bits?.[offset >> 3] ?? 0) >> (offset & 7)) & 1) === 1;
-
-const countBits = (bits: Uint8Array): number => {
-  let count = 0;
-  for (let byte of bits) for (; byte > 0; byte &= byte - 1) count += 1;
-  return count;
-};
 
 async function readBitmaps(table: Table, list: List, blocks: readonly number[]): Promise<Map<number, Uint8Array>> {
   const items = blocks.length === 0 ? [] : await table.getMany(blocks.map((block) => bitmapKey(list, block)));
@@ -118,57 +97,12 @@ export function removeRows(
   row: Pick<Write, "if" | "orElse"> = {},
 ): Write[] {
   const { list, next, live } = state;
-  const blocks = [...new Set(ordinals.map(blockOf))];
-  const holes = new Uint8Array(Math.max(state.holes.length, (Math.max(...blocks) + 1) * 2));
-  holes.set(state.holes);
-  const bitmaps = blocks.map((block): Write => {
-    const old = state.bitmaps.get(block);
-    const bits = new Uint8Array(blockSize / 8);
-    if (old) bits.set(old);
-    for (const ordinal of ordinals) if (blockOf(ordinal) === block) bits[(ordinal % blockSize) >> 3]! |= 1 << (ordinal & 7);
-    const count = countBits(bits);
-    holes.set([count >> 8, count & 0xff], block * 2);
-    return { put: { ...bitmapKey(list, block), bits } };
-  });
+  const { holes, bitmaps } = withHoles(state, ordinals);
   return [
     headWrite(state, { next, live: live - ordinals.length, holes }),
-    ...bitmaps,
+    ...[...bitmaps].map(([block, bits]): Write => ({ put: { ...bitmapKey(list, block), bits } })),
     ...ordinals.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
   ];
-}
-
-/** The ordinal of the live row with this rank (0 is the oldest); its block's bitmap must be in `bitmaps`. */
-function select(state: ListState, rank: number, bitmaps: ReadonlyMap<number, Uint8Array>): number {
-  const { block, before } = blockOfRank(state, rank);
-  const bits = bitmaps.get(block);
-  let left = rank - before;
-  let offset = 0;
-  if (!bits) return block * blockSize + left;
-  for (;;) {
-    const byte = bits[offset >> 3] ?? 0;
-    const liveInByte = 8 - countBits(Uint8Array.of(byte));
-    if ((offset & 7) === 0 && liveInByte <= left) {
-      left -= liveInByte;
-      offset += 8;
-      continue;
-    }
-    if (!isHole(bits, offset)) {
-      if (left === 0) return block * blockSize + offset;
-      left -= 1;
-    }
-    offset += 1;
-  }
-}
-
-/** The block that holds a rank, and how many live rows stand in the blocks before it. */
-function blockOfRank(state: ListState, rank: number): { block: number; before: number } {
-  let before = 0;
-  for (let block = 0; ; block++) {
-    const given = Math.min(blockSize, state.next - block * blockSize);
-    const live = given - holesIn(state.holes, block);
-    if (rank < before + live) return { block, before };
-    before += live;
-  }
 }
 
 export type Order = "oldest" | "newest";
@@ -184,15 +118,19 @@ export async function readRows(
     const count = Math.max(0, Math.min(take, state.live - skip));
     if (count === 0) return { rows: [], total: state.live };
     const first = order === "oldest" ? skip : state.live - skip - count;
-    const edges = [first, first + count - 1];
-    const blocks = [...new Set(edges.map((rank) => blockOfRank(state, rank).block))];
-    const holed = blocks.filter((block) => holesIn(state.holes, block) > 0);
-    const bitmaps = await readBitmaps(table, list, holed);
-    if (holed.some((block) => countBits(bitmaps.get(block) ?? new Uint8Array()) !== holesIn(state.holes, block))) continue;
-    const [from, to] = edges.map((rank) => rowKey(list, select(state, rank, bitmaps)).SK);
-    const rows = await table.between(list.partition, from!, to!);
-    if (rows.length !== count) continue;
-    return { rows: order === "oldest" ? rows : rows.toReversed(), total: state.live };
+    const rows = await readRanks(table, state, first, first + count - 1);
+    if (rows) return { rows: order === "oldest" ? rows : rows.toReversed(), total: state.live };
   }
   throw new Problem("busy", "The list is changing too fast to read a page of it. Try again.", { retry_after: 1 });
+}
+
+/** The rows of two ranks and between; undefined when the list changed since its head was read. */
+async function readRanks(table: Table, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
+  const blocks = [...new Set([first, last].map((rank) => blockOfRank(state, rank).block))];
+  const holed = blocks.filter((block) => holesIn(state.holes, block) > 0);
+  const bitmaps = await readBitmaps(table, state.list, holed);
+  if (holed.some((block) => countBits(bitmaps.get(block)) !== holesIn(state.holes, block))) return undefined;
+  const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt({ ...state, bitmaps }, rank)).SK);
+  const rows = await table.between(state.list.partition, from ?? "", to ?? "");
+  return rows.length === last - first + 1 ? rows : undefined;
 }

@@ -1,6 +1,13 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { BatchGetCommand, DynamoDBDocumentClient, GetCommand, QueryCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import {
+  BatchGetCommand,
+  DynamoDBDocumentClient,
+  GetCommand,
+  QueryCommand,
+  TransactWriteCommand,
+} from "@aws-sdk/lib-dynamodb";
 import type * as z from "zod";
+
 import { Problem } from "../errors.ts";
 import { contention, failureOf, refusalOf } from "./failures.ts";
 import { toTransactItem, type Item, type Key, type Write } from "./writes.ts";
@@ -38,95 +45,115 @@ export function documentClient(): DynamoDBDocumentClient {
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }
 
-type Spent = { CapacityUnits?: number | undefined } | { CapacityUnits?: number | undefined }[] | undefined;
+type Connection = { client: DynamoDBDocumentClient; name: string; usage: Usage };
 
 /** The named table over a client; what its calls consume is added to `usage`. */
 export function openTable(client: DynamoDBDocumentClient, name: string, usage: Usage): Table {
-  const spend = (kind: "readUnits" | "writeUnits", spent: Spent) => {
-    for (const { CapacityUnits = 0 } of [spent ?? []].flat()) usage[kind] += CapacityUnits;
-  };
-  const call = async <T>(send: () => Promise<T>): Promise<T> => {
-    usage.calls += 1;
-    try {
-      return await send();
-    } catch (error) {
-      throw failureOf(error);
-    }
-  };
-  const reads = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
-  const readBatch = async (keys: Key[], found: Map<string, Item>) => {
-    let wanted: Record<string, unknown>[] = keys;
-    for (let attempt = 0; wanted.length > 0; attempt++) {
-      if (attempt > 0) await backOff(attempt);
-      if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
-      const request = { RequestItems: { [name]: { Keys: wanted, ConsistentRead: true } } };
-      const answer = await call(() => client.send(new BatchGetCommand({ ...request, ReturnConsumedCapacity: "TOTAL" })));
-      spend("readUnits", answer.ConsumedCapacity);
-      for (const item of (answer.Responses?.[name] ?? []) as Item[]) found.set(`${item.PK}\n${item.SK}`, item);
-      wanted = answer.UnprocessedKeys?.[name]?.Keys ?? [];
-    }
-  };
-
+  const connection = { client, name, usage };
   return {
-    async get(key, schema) {
-      const answer = await call(() => client.send(new GetCommand({ TableName: name, Key: key, ...reads })));
-      spend("readUnits", answer.ConsumedCapacity);
-      return answer.Item === undefined ? undefined : schema.parse(answer.Item);
-    },
-
-    async getMany(keys) {
-      const found = new Map<string, Item>();
-      const distinct = [...new Map(keys.map((key) => [`${key.PK}\n${key.SK}`, key])).values()];
-      const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
-        distinct.slice(index * 100, index * 100 + 100),
-      );
-      await Promise.all(batches.map((batch) => readBatch(batch, found)));
-      return keys.map((key) => found.get(`${key.PK}\n${key.SK}`));
-    },
-
-    async between(partition, from, to) {
-      const items: Item[] = [];
-      let start: Record<string, unknown> | undefined;
-      do {
-        const query = {
-          TableName: name,
-          KeyConditionExpression: "PK = :partition AND SK BETWEEN :from AND :to",
-          ExpressionAttributeValues: { ":partition": partition, ":from": from, ":to": to },
-          ...(start ? { ExclusiveStartKey: start } : {}),
-          ...reads,
-        };
-        const answer = await call(() => client.send(new QueryCommand(query)));
-        spend("readUnits", answer.ConsumedCapacity);
-        items.push(...((answer.Items ?? []) as Item[]));
-        start = answer.LastEvaluatedKey;
-      } while (start);
-      return items;
-    },
-
-    async commit(plan) {
-      const startedAt = Date.now();
-      for (let attempt = 1; ; attempt++) {
-        const { writes, value } = await plan();
-        if (writes.length === 0) return value;
-        const transaction = new TransactWriteCommand({
-          TransactItems: writes.map((write) => toTransactItem(name, write)),
-          ReturnConsumedCapacity: "TOTAL",
-        });
-        try {
-          const answer = await call(() => client.send(transaction));
-          spend("writeUnits", answer.ConsumedCapacity);
-          return value;
-        } catch (error) {
-          const refusal = refusalOf(error, writes);
-          if (refusal !== contention) throw refusal;
-          if (Date.now() - startedAt > deadlineMs) {
-            throw new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
-          }
-          await backOff(attempt);
-        }
-      }
-    },
+    get: (key, schema) => get(connection, key, schema),
+    getMany: (keys) => getMany(connection, keys),
+    between: (partition, from, to) => between(connection, partition, from, to),
+    commit: (plan) => commit(connection, plan),
   };
+}
+
+const reads = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
+
+type Spent = { CapacityUnits?: number | undefined };
+
+/** One round trip: counted, its capacity added up, and its failure made one the caller understands. */
+async function call<T extends { ConsumedCapacity?: Spent | Spent[] | undefined }>(
+  { usage }: Connection,
+  kind: "readUnits" | "writeUnits",
+  send: () => Promise<T>,
+): Promise<T> {
+  usage.calls += 1;
+  try {
+    const answer = await send();
+    for (const { CapacityUnits = 0 } of [answer.ConsumedCapacity ?? []].flat()) usage[kind] += CapacityUnits;
+    return answer;
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+async function get<S extends z.ZodType>(connection: Connection, key: Key, schema: S): Promise<z.output<S> | undefined> {
+  const command = new GetCommand({ TableName: connection.name, Key: key, ...reads });
+  const { Item: found } = await call(connection, "readUnits", () => connection.client.send(command));
+  return found === undefined ? undefined : schema.parse(found);
+}
+
+const nameOf = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+
+async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
+  const distinct = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+  const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
+    distinct.slice(index * 100, index * 100 + 100),
+  );
+  const items = (await Promise.all(batches.map((batch) => getBatch(connection, batch)))).flat();
+  const found = new Map(items.map((item) => [nameOf(item), item]));
+  return keys.map((key) => found.get(nameOf(key)));
+}
+
+/** BatchGetItem may leave keys unprocessed when it is throttled or its answer grows over 16 MB: they are asked for again. */
+async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
+  const { client, name } = connection;
+  const items: Item[] = [];
+  let wanted: Record<string, unknown>[] = keys;
+  for (let attempt = 0; wanted.length > 0; attempt++) {
+    if (attempt > 0) await backOff(attempt);
+    if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
+    const command = new BatchGetCommand({
+      RequestItems: { [name]: { Keys: wanted, ConsistentRead: true } },
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const answer = await call(connection, "readUnits", () => client.send(command));
+    items.push(...((answer.Responses?.[name] ?? []) as Item[]));
+    wanted = answer.UnprocessedKeys?.[name]?.Keys ?? [];
+  }
+  return items;
+}
+
+async function between(connection: Connection, partition: string, from: string, to: string): Promise<Item[]> {
+  const items: Item[] = [];
+  let start: Record<string, unknown> | undefined;
+  do {
+    const command = new QueryCommand({
+      TableName: connection.name,
+      KeyConditionExpression: "PK = :partition AND SK BETWEEN :from AND :to",
+      ExpressionAttributeValues: { ":partition": partition, ":from": from, ":to": to },
+      ...(start ? { ExclusiveStartKey: start } : {}),
+      ...reads,
+    });
+    const answer = await call(connection, "readUnits", () => connection.client.send(command));
+    items.push(...((answer.Items ?? []) as Item[]));
+    start = answer.LastEvaluatedKey;
+  } while (start);
+  return items;
+}
+
+async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
+  const startedAt = Date.now();
+  for (let attempt = 1; ; attempt++) {
+    const { writes, value } = await plan();
+    if (writes.length === 0) return value;
+    const command = new TransactWriteCommand({
+      TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    try {
+      await call(connection, "writeUnits", () => connection.client.send(command));
+      return value;
+    } catch (error) {
+      const refusal = refusalOf(error, writes);
+      if (refusal !== contention) throw refusal;
+      if (Date.now() - startedAt > deadlineMs) {
+        throw new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
+      }
+      await backOff(attempt);
+    }
+  }
 }
 
 /** Full jitter: up to 5 ms doubling to 320 ms, so that a burst of writers to one list spreads out. */

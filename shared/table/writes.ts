@@ -35,20 +35,31 @@ function conditionExpression(condition: Condition, names: Names, values: Values)
     .join(" AND ");
 }
 
+const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");
+
 function updateExpression(write: Extract<Write, { update: Key }>, names: Names, values: Values): string {
   const name = (attribute: string, index: string) => {
     names[`#${index}`] = attribute;
     return `#${index}`;
   };
-  const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");
-  const assign = (kind: string, separator: string) => ([attribute, value]: [string, unknown], index: number) => {
-    values[`:${kind}${index}`] = value;
-    return `${name(attribute, `${kind}${index}`)}${separator}:${kind}${index}`;
-  };
+  const assign =
+    (kind: string, separator: string) =>
+    ([attribute, value]: [string, unknown], index: number) => {
+      values[`:${kind}${index}`] = value;
+      return `${name(attribute, `${kind}${index}`)}${separator}:${kind}${index}`;
+    };
   return [
-    clause("SET", Object.entries(write.set ?? {}).filter(([, value]) => value !== undefined).map(assign("s", " = "))),
+    clause(
+      "SET",
+      Object.entries(write.set ?? {})
+        .filter(([, value]) => value !== undefined)
+        .map(assign("s", " = ")),
+    ),
     clause("ADD", Object.entries(write.add ?? {}).map(assign("a", " "))),
-    clause("REMOVE", (write.remove ?? []).map((attribute, index) => name(attribute, `r${index}`))),
+    clause(
+      "REMOVE",
+      (write.remove ?? []).map((attribute, index) => name(attribute, `r${index}`)),
+    ),
   ]
     .filter((text) => text !== "")
     .join(" ");

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+
+import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
+import { notFound, Problem } from "../shared/errors.ts";
+
+/** What every path template allows; written beside the bundle when it is made. */
+type Methods = Record<string, string[]>;
+
+let methods: Methods | undefined;
+
+function allowedMethods(path: string): string[] {
+  const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
+  methods ??= JSON.parse(readFileSync(join(folder, "methods.json"), "utf8")) as Methods;
+  const template = Object.keys(methods).find((candidate) =>
+    new RegExp(`^${candidate.replace(/\{\w+\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
+  );
+  return template === undefined ? [] : (methods[template] ?? []);
+}
+
+/** Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing. */
+export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
+  const requestId = requestIdOf(event);
+  const allow = allowedMethods(event.rawPath);
+  const problem =
+    allow.length === 0
+      ? notFound()
+      : new Problem("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow });
+  return sealed(failureResponse(problem, requestId), requestId);
+};

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { problemCodes, problemOf } from "../shared/errors.ts";
+import type { Asset } from "./assets.ts";
+import type { LambdaSpec } from "./lambdas.ts";
+import { openApiDocument } from "./openapi.ts";
+
+const pages = resolve(import.meta.dirname, "docs");
+const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+
+/** What the `docs` Lambda serves: the OpenAPI document, the reference page with its viewer, the table of errors. */
+export function docsAssets(): Asset[] {
+  const local = ["index.html", "docs.js", "docs.css"].map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
+  const served = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
+  return [
+    { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
+    { to: "docs/errors.html", content: errorsPage() },
+    ...local,
+    ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),
+  ];
+}
+
+/** What the `fallback` Lambda reads: which methods each path template takes. */
+export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
+  const methods: Record<string, string[]> = {};
+  for (const trigger of lambdas.flatMap((lambda) => lambda.triggers)) {
+    const [method = "", path] = trigger.split(" ");
+    if (path !== undefined) (methods[path] ??= []).push(method);
+  }
+  return [{ to: "methods.json", content: JSON.stringify(methods) }];
+}
+
+/** One row per problem code, where the `type` member of an error body points. */
+function errorsPage(): string {
+  const rows = problemCodes.map((code) => {
+    const { status, title } = problemOf(code);
+    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}.</td></tr>`;
+  });
+  const page = readFileSync(join(pages, "errors.html"), "utf8");
+  return page.replace("<!-- rows -->", rows.join("\n          "));
+}

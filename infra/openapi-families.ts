@@ -1,0 +1,7 @@
+/** The families of functions, in the order a reader meets them; a family is the first part of a function's name. */
+export const families = [
+  { name: "accounts", description: "The accounts you can see." },
+  { name: "me", description: "Who you are." },
+  { name: "workspaces", description: "Containers for domains inside an account." },
+  { name: "code", description: "Code mode: small programs of calls, for agents, by A2A-style envelope and by MCP." },
+];

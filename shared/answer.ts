@@ -1,0 +1,55 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+
+import { InvalidInput, Problem, problemBody } from "./errors.ts";
+
+export type Response = APIGatewayProxyStructuredResultV2;
+
+const securityHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "strict-transport-security": "max-age=63072000; includeSubDomains",
+  "x-content-type-options": "nosniff",
+};
+
+/** A JSON answer. */
+export const json = (statusCode: number, body: unknown, headers: Record<string, string> = {}): Response => ({
+  statusCode,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+/** The answer as it leaves: with the request id and the security headers it did not set itself. */
+export const sealed = (response: Response, requestId: string): Response => ({
+  ...response,
+  headers: { ...securityHeaders, "x-request-id": requestId, ...response.headers },
+});
+
+const readableId = /^[\x21-\x7e]{1,128}$/;
+
+/** The caller's `X-Request-Id` when it is 1 to 128 visible ASCII characters, else the gateway's id. */
+export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2): string {
+  const sent = headers["x-request-id"] ?? "";
+  return readableId.test(sent) ? sent : requestContext.requestId;
+}
+
+/** A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one. */
+export function failureResponse(failure: Problem | InvalidInput, requestId: string): Response {
+  if (failure instanceof InvalidInput) return json(422, { detail: failure.errors });
+  return json(failure.status, problemBody(failure, requestId), {
+    "content-type": "application/problem+json",
+    ...headersOf(failure),
+  });
+}
+
+function headersOf({ status, code, extras }: Problem): Record<string, string> {
+  return {
+    ...(status === 401 ? { "www-authenticate": challenge(code) } : {}),
+    ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),
+    ...(extras["retry_after"] === undefined ? {} : { "retry-after": String(extras["retry_after"]) }),
+  };
+}
+
+/** RFC 6750 §3: a request without a credential gets no error code. */
+const challenge = (code: string): string =>
+  code === "unauthenticated" ? 'Bearer realm="public-api"' : 'Bearer realm="public-api", error="invalid_token"';

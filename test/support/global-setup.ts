@@ -1,0 +1,34 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { writeAssets } from "../../infra/assets.ts";
+import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
+import { lambdas } from "../../infra/lambdas.ts";
+import { ensureTable, startEngine } from "../../infra/local/engine.ts";
+import { createIssuer } from "../../infra/local/issuer.ts";
+
+/** One engine and one table for the whole run; every test makes its own account in it. */
+export default async function setup(): Promise<() => Promise<void>> {
+  const engine = await startEngine();
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
+  const docs = await mkdtemp(join(tmpdir(), "hosted-mail-test-"));
+  await writeAssets(docs, [...docsAssets(), ...fallbackAssets(lambdas)]);
+  Object.assign(process.env, {
+    TABLE_NAME: "test",
+    TEST_ISSUER_KEY: JSON.stringify(key),
+    ISSUERS: JSON.stringify([createIssuer(key).issuerConfig()]),
+    LOG_LEVEL: "silent",
+    DOCS_DIR: docs,
+    AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+    AWS_REGION: "local",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  });
+  await ensureTable(engine.endpoint, "test");
+  return async () => {
+    await engine.stop();
+    await rm(docs, { recursive: true, force: true });
+  };
+}

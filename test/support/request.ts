@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+
+import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
+import { buildEvent } from "../../infra/local/event.ts";
+import { createMatcher } from "../../infra/local/matcher.ts";
+import { parseTarget } from "../../infra/local/target.ts";
+import type { Response } from "../../shared/answer.ts";
+import type { Handler } from "../../shared/lambda.ts";
+
+const match = createMatcher(
+  lambdas.flatMap((target) => target.triggers.map((trigger) => ({ trigger: trigger as string, target }))),
+);
+
+export type Sent = { token?: string | undefined; body?: unknown; headers?: Record<string, string> };
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever came back and asserts its shape
+export type Answer = { status: number; headers: Record<string, string>; body: any; text: string };
+
+/** The handler that a Lambda's file exports. */
+export async function handlerOf(lambda: Pick<LambdaSpec, "file">): Promise<Handler> {
+  const module = (await import(resolve(import.meta.dirname, "../..", lambda.file))) as { handler: Handler };
+  return module.handler;
+}
+
+/** The event API Gateway would build for a request. A string body is sent as it is, anything else as JSON. */
+export function eventOf(method: string, target: string, sent: Sent = {}): APIGatewayProxyEventV2 {
+  const text = sent.body === undefined ? "" : typeof sent.body === "string" ? sent.body : JSON.stringify(sent.body);
+  const headers: Record<string, string> = {
+    host: "127.0.0.1:8080",
+    ...(sent.token === undefined ? {} : { authorization: `Bearer ${sent.token}` }),
+    ...(text === "" ? {} : { "content-type": "application/json" }),
+    ...sent.headers,
+  };
+  const parsed = parseTarget(target);
+  const matched = match(method, parsed.path);
+  if (!matched) throw new Error(`nothing takes ${method} ${target}`);
+  const wire = { httpVersion: "1.1", sourceIp: "127.0.0.1", port: 8080, body: Buffer.from(text) };
+  return buildEvent({ ...wire, method, rawHeaders: Object.entries(headers).flat() }, parsed, matched, new Date());
+}
+
+/** Sends a request through the Lambda handler that the gateway would choose. */
+export async function request(method: string, target: string, sent: Sent = {}): Promise<Answer> {
+  const matched = match(method, parseTarget(target).path);
+  if (!matched) throw new Error(`nothing takes ${method} ${target}`);
+  const handler = await handlerOf(matched.target);
+  return answerOf(await handler(eventOf(method, target, sent)));
+}
+
+/** A Lambda's answer as a client reads it. */
+export function answerOf(response: Response): Answer {
+  const text = response.body ?? "";
+  const headers = Object.fromEntries(
+    Object.entries(response.headers ?? {}).map(([name, value]) => [name, String(value)]),
+  );
+  const isJson = (headers["content-type"] ?? "").includes("json");
+  return { status: response.statusCode ?? 200, headers, text, body: isJson ? JSON.parse(text) : text };
+}

@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
-import { InvalidInput, Problem, problemBody } from "./errors.ts";
+import type { Problem} from "./errors.ts";
+import { InvalidInput, problemBody } from "./errors.ts";
 
 export type Response = APIGatewayProxyStructuredResultV2;
 

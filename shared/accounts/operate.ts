@@ -40,10 +40,10 @@ export async function getClient(table: Table, clientId: string): Promise<Client>
 /** Creates an active account with its first owner, all in one transaction. */
 export async function createAccount(
   table: Table,
-  input: { client: Client; name: string; ownerId: string },
+  input: { id?: string; client: Client; name: string; ownerId: string },
   now: Date,
 ): Promise<StoredAccount> {
-  const id = randomUUID();
+  const id = input.id ?? randomUUID();
   return table.commit(async () => {
     const at = now.toISOString();
     const account = {

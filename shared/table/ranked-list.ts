@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Problem } from "../errors.ts";
+import { backOff } from "./back-off.ts";
 import { blockOf, blockOfRank, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "./ranks.ts";
 import type { Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
@@ -38,31 +39,35 @@ export const rowKey = (list: List, ordinal: number): Key => ({
   SK: `LIST#${list.name}#ROW#${String(ordinal).padStart(ordinalDigits, "0")}`,
 });
 
+const parseBitmaps = (blocks: readonly number[], items: readonly (Item | undefined)[]): Map<number, Uint8Array> =>
+  new Map(blocks.flatMap((block, index) => (items[index] ? [[block, Bitmap.parse(items[index]).bits] as const] : [])));
+
 async function readBitmaps(table: Table, list: List, blocks: readonly number[]): Promise<Map<number, Uint8Array>> {
-  const items = blocks.length === 0 ? [] : await table.getMany(blocks.map((block) => bitmapKey(list, block)));
-  return new Map(
-    blocks.flatMap((block, index) => (items[index] ? [[block, Bitmap.parse(items[index]).bits] as const] : [])),
-  );
+  return parseBitmaps(blocks, await table.getMany(blocks.map((block) => bitmapKey(list, block))));
+}
+
+async function readState(
+  table: Table,
+  list: List,
+  blocks: readonly number[],
+  others: readonly Key[] = [],
+): Promise<{ state: ListState; others: (Item | undefined)[] }> {
+  const keys = [headKey(list), ...blocks.map((block) => bitmapKey(list, block)), ...others];
+  const [head, ...rest] = await table.getMany(keys);
+  return { state: stateOf(list, head, parseBitmaps(blocks, rest)), others: rest.slice(blocks.length) };
 }
 
 /**
  * The head, in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove
  * them) and whatever else the caller wants to read at the same moment.
  */
-export async function readList(
+export const readList = (
   table: Table,
   list: List,
   ordinals: readonly number[] = [],
   others: readonly Key[] = [],
-): Promise<{ state: ListState; others: (Item | undefined)[] }> {
-  const blocks = [...new Set(ordinals.map(blockOf))];
-  const keys = [headKey(list), ...blocks.map((block) => bitmapKey(list, block)), ...others];
-  const [headItem, ...rest] = await table.getMany(keys);
-  const bitmaps = new Map(
-    blocks.flatMap((block, index) => (rest[index] ? [[block, Bitmap.parse(rest[index]).bits] as const] : [])),
-  );
-  return { state: stateOf(list, headItem, bitmaps), others: rest.slice(blocks.length) };
-}
+): Promise<{ state: ListState; others: (Item | undefined)[] }> =>
+  readState(table, list, [...new Set(ordinals.map(blockOf))], others);
 
 function stateOf(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
   if (!item) return { list, next: 0, live: 0, version: 0, holes: new Uint8Array(), bitmaps };
@@ -107,30 +112,44 @@ export function removeRows(
 
 export type Order = "oldest" | "newest";
 
-/** The rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment. */
+/**
+ * The rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment: what was read is
+ * checked against the head, and read again when the list changed in between.
+ */
 export async function readRows(
   table: Table,
   list: List,
   { skip, take, order = "oldest" }: { skip: number; take: number; order?: Order },
 ): Promise<{ rows: Item[]; total: number }> {
-  for (let attempt = 0; attempt < 8; attempt++) {
-    const { state } = await readList(table, list);
+  let needed: number[] = [];
+  for (let attempt = 0; attempt < 12; attempt++) {
+    if (attempt > 1) await backOff(attempt - 1);
+    const { state } = await readState(table, list, needed);
     const count = Math.max(0, Math.min(take, state.live - skip));
     if (count === 0) return { rows: [], total: state.live };
     const first = order === "oldest" ? skip : state.live - skip - count;
-    const rows = await readRanks(table, state, first, first + count - 1);
+    needed = holedBlocks(state, first, first + count - 1);
+    const missing = needed.filter((block) => !state.bitmaps.has(block));
+    const bitmaps = new Map([...state.bitmaps, ...(await readBitmaps(table, list, missing))]);
+    const rows = await readRanks(table, { ...state, bitmaps }, first, first + count - 1);
     if (rows) return { rows: order === "oldest" ? rows : rows.toReversed(), total: state.live };
   }
   throw new Problem("busy", "The list is changing too fast to read a page of it. Try again.", { retry_after: 1 });
 }
 
+/** The blocks whose bitmaps it takes to find two ranks. */
+function holedBlocks(state: ListState, first: number, last: number): number[] {
+  const blocks = [...new Set([first, last].map((rank) => blockOfRank(state, rank).block))];
+  return blocks.filter((block) => holesIn(state.holes, block) > 0);
+}
+
 /** The rows of two ranks and between; undefined when the list changed since its head was read. */
 async function readRanks(table: Table, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
-  const blocks = [...new Set([first, last].map((rank) => blockOfRank(state, rank).block))];
-  const holed = blocks.filter((block) => holesIn(state.holes, block) > 0);
-  const bitmaps = await readBitmaps(table, state.list, holed);
-  if (holed.some((block) => countBits(bitmaps.get(block)) !== holesIn(state.holes, block))) return undefined;
-  const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt({ ...state, bitmaps }, rank)).SK);
+  const stale = holedBlocks(state, first, last).some(
+    (block) => countBits(state.bitmaps.get(block)) !== holesIn(state.holes, block),
+  );
+  if (stale) return undefined;
+  const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt(state, rank)).SK);
   const rows = await table.between(state.list.partition, from ?? "", to ?? "");
   return rows.length === last - first + 1 ? rows : undefined;
 }

@@ -9,6 +9,7 @@ import {
 import type * as z from "zod";
 
 import { Problem } from "../errors.ts";
+import { backOff } from "./back-off.ts";
 import { contention, failureOf, refusalOf } from "./failures.ts";
 import { toTransactItem, type Item, type Key, type Write } from "./writes.ts";
 
@@ -154,10 +155,4 @@ async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): 
       await backOff(attempt);
     }
   }
-}
-
-/** Full jitter: up to 5 ms doubling to 320 ms, so that a burst of writers to one list spreads out. */
-async function backOff(attempt: number): Promise<void> {
-  const longestMs = 5 * 2 ** Math.min(attempt, 6);
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs));
 }

@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { accountKey } from "../../shared/accounts/account.ts";
+import { createAccount, createClient } from "../../shared/accounts/operate.ts";
+import { accessKey } from "../../shared/auth/access.ts";
+import { planGrants, superAdminWrite, type Grantable, type Subject } from "../../shared/auth/grants.ts";
+import { mintServiceToken, serviceTokenWrite } from "../../shared/auth/service-token.ts";
+import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import type { Write } from "../../shared/table/writes.ts";
+import type { TokenIssuer } from "./issuer.ts";
+
+type Holder = { id: string; token: string };
+
+/** What `$DATA_DIR/demo.json` holds; tests and tools of others read it. */
+export type Demo = {
+  base_url: string;
+  super_admin: { token: string };
+  accounts: { id: string; name: string; owner: Holder; viewer: Holder; service_account: Holder }[];
+};
+
+const tokenLifeSeconds = 30 * 86_400;
+const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
+const cast = [
+  { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
+  { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
+] as const;
+
+/** A demo principal's id: the account's, with another last digit. */
+const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
+
+/**
+ * Makes the demo accounts and their people unless they are there, and writes `demo.json` (mode 0600) with
+ * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept.
+ */
+export async function seedDemo(options: { issuer: TokenIssuer; dataDir: string; baseUrl: string }): Promise<Demo> {
+  const { issuer, dataDir, baseUrl } = options;
+  const table = openTable(documentClient(), process.env["TABLE_NAME"] ?? "", { readUnits: 0, writeUnits: 0, calls: 0 });
+  const mint = (sub: string, given_name: string, family_name: string): string =>
+    issuer.mint(
+      { sub, given_name, family_name, email: `${given_name.toLowerCase()}@example.com`, locale: "en" },
+      { expiresInSeconds: tokenLifeSeconds },
+    );
+  const seed = await readSeed(join(dataDir, "demo.seed"));
+  const accounts: Demo["accounts"] = [];
+  for (const [index, { id, name, people }] of cast.entries()) {
+    const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
+    const serviceToken = mintServiceToken(seed.subarray(index * 112, (index + 1) * 112));
+    await seedAccount(table, { id, name, owner });
+    await seedMember(table, id, { type: "user", id: viewer }, { role: "viewer" });
+    const known = serviceTokenWrite({ serviceAccountId: service, accountId: id, ...serviceToken });
+    await seedMember(table, id, { type: "service_account", id: service }, { role: "manager" }, known);
+    accounts.push({
+      id,
+      name,
+      owner: { id: owner, token: mint(owner, people[0], "Owner") },
+      viewer: { id: viewer, token: mint(viewer, people[1], "Viewer") },
+      service_account: { id: service, token: serviceToken.token },
+    });
+  }
+  await table.commit(async () => ({ value: undefined, writes: [superAdminWrite(superAdmin.id)] }));
+  const demo = {
+    base_url: baseUrl,
+    super_admin: { token: mint(superAdmin.id, superAdmin.given_name, superAdmin.family_name) },
+    accounts,
+  };
+  await writePrivately(join(dataDir, "demo.json"), `${JSON.stringify(demo, null, 2)}\n`);
+  return demo;
+}
+
+async function seedAccount(
+  table: Table,
+  { id, name, owner }: { id: string; name: string; owner: string },
+): Promise<void> {
+  if (await table.get(accountKey(id), z.unknown())) return;
+  const client = await createClient(table, `${name} Ltd`);
+  await createAccount(table, { id, client, name, ownerId: owner }, new Date());
+}
+
+/** Gives a subject one grant in the account unless it holds something there; `extra` is written every time. */
+async function seedMember(
+  table: Table,
+  accountId: string,
+  subject: Subject,
+  grant: Grantable,
+  extra?: Write,
+): Promise<void> {
+  await table.commit(async () => {
+    const known = await table.get(accessKey(accountId, subject), z.unknown());
+    const grants = known ? [] : await planGrants(table, accountId, subject, [grant], new Date());
+    return { value: undefined, writes: [...grants, ...(extra ? [extra] : [])] };
+  });
+}
+
+/** Random bytes that outlive a restart, so that the demo's service account tokens do. */
+async function readSeed(file: string): Promise<Buffer> {
+  const kept = await readFile(file).catch(() => undefined);
+  if (kept?.length === cast.length * 112) return kept;
+  const made = randomBytes(cast.length * 112);
+  await writePrivately(file, made);
+  return made;
+}
+
+async function writePrivately(file: string, content: string | Buffer): Promise<void> {
+  await writeFile(`${file}.new`, content, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}

@@ -1,0 +1,174 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+
+import { routes } from "../functions/routes.ts";
+import { fileOf } from "../infra/lambdas.ts";
+import { openApiDocument } from "../infra/openapi.ts";
+import { capabilities } from "../shared/auth/capabilities.ts";
+import type { Route } from "../shared/route.ts";
+import { callCode, callRest } from "./support/call.ts";
+import { examples, type Example } from "./support/examples.ts";
+import { handlerOf } from "./support/request.ts";
+import { newAccount, newMember, type Account } from "./support/world.ts";
+
+const foreignId = "99999999-9999-4999-8999-999999999999";
+
+async function exampleOf(route: Route, account: Account): Promise<Example> {
+  const example = examples[route.name];
+  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${route.name}`);
+  return example(account);
+}
+
+/** What must be the same for two calls of one route: everything but what differs by nature. */
+const comparable = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, member: unknown) =>
+      key === "id" || key.endsWith("_at") || key.endsWith("_id") ? typeof member : member,
+    ),
+  );
+
+test("every route has its own name, and its own method and path", () => {
+  expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
+  expect(new Set(routes.map(({ method, path }) => `${method} ${path}`)).size).toBe(routes.length);
+});
+
+describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
+  test("lives in the file its name says, with a test that mirrors it", async () => {
+    const module = (await import(resolve(import.meta.dirname, "..", fileOf(route.name)))) as { route: Route };
+    expect(module.route).toBe(route);
+    expect(typeof (await handlerOf({ file: fileOf(route.name) }))).toBe("function");
+    expect(existsSync(resolve(import.meta.dirname, fileOf(route.name).replace(/\.ts$/, ".test.ts")))).toBe(true);
+  });
+
+  test("says why when it needs no capability", () => {
+    if (route.capability === null) expect(route.open).toMatch(/\w{3,}/);
+    else expect(capabilities).toContain(route.capability);
+  });
+
+  test("answers 401 without a token and with a bad one, before looking at the input", async () => {
+    const example = await exampleOf(route, await newAccount());
+    const bad = { ...example, account_id: "not-a-uuid" };
+    for (const token of [undefined, "garbage", "a.b.c", `sat_${"0".repeat(16)}_${"0".repeat(46)}`]) {
+      const answer = await callRest(route, bad, token);
+      expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
+      expect(answer.headers["www-authenticate"]).toMatch(/^Bearer /);
+    }
+  });
+
+  test("answers the owner as documented, and REST and code mode agree", async () => {
+    const [one, other] = [await newAccount(), await newAccount()];
+    const rest = await callRest(route, await exampleOf(route, one), one.owner.token);
+    expect(rest.status).toBe(route.status);
+    expect(route.output.safeParse(rest.body).success).toBe(true);
+    const code = await callCode(route, await exampleOf(route, other), other.owner.token);
+    expect(code.body).toMatchObject({ status: "completed" });
+    expect(comparable(code.body.result.last_value)).toEqual(comparable(mine(rest.body, one, other)));
+  });
+
+  test("is in the document, with each field described", () => {
+    const document = openApiDocument() as { paths: Record<string, Record<string, { operationId: string }>> };
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+    expect(operation).toMatchObject({ operationId: route.name, summary: expect.stringMatching(/\w/) });
+    for (const part of [route.params, route.query, route.body, route.output]) expect(undescribed(part)).toEqual([]);
+  });
+
+  test("lets nothing out or in that its schemas do not name", () => {
+    expect(openObjects(route.output, "output")).toEqual([]);
+    for (const part of [route.params, route.query, route.body]) expect(openObjects(part, "input")).toEqual([]);
+  });
+});
+
+const inAccount = routes.filter((route) => "account_id" in route.params.shape);
+
+describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an account", (_, route) => {
+  test("answers 404 for another account, with the bytes of a missing one", async () => {
+    const [mineAccount, other] = [await newAccount(), await newAccount()];
+    const example = await exampleOf(route, other);
+    const foreign = await callRest(route, example, mineAccount.owner.token);
+    const missing = await callRest(route, { ...example, account_id: foreignId }, mineAccount.owner.token);
+    expect(foreign.status).toBe(404);
+    expect(missing.status).toBe(404);
+    const masked = ({ text, headers }: typeof foreign) => text.replace(headers["x-request-id"] ?? "", "");
+    expect(masked(foreign)).toBe(masked(missing));
+    const code = await callCode(route, example, mineAccount.owner.token);
+    expect(code.body.error).toMatchObject({ code: "not_found" });
+  });
+
+  test("answers 422 for each malformed id in its path, by REST and by code mode", async () => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    for (const name of Object.keys(route.params.shape)) {
+      const answer = await callRest(route, { ...example, [name]: "not-a-uuid" }, account.owner.token);
+      expect(answer.status).toBe(422);
+      expect(answer.body.detail).toMatchObject([{ loc: ["path", name] }]);
+      const code = await callCode(route, { ...example, [name]: "not-a-uuid" }, account.owner.token);
+      expect(code.body).toMatchObject({ status: "failed", responses: [] });
+      expect(code.body.error.message).toContain(name);
+    }
+  });
+});
+
+// account.view comes with membership, so there is no member without it.
+const guarded = inAccount.filter(({ capability }) => capability !== null && capability !== "account.view");
+
+describe.each(guarded.map((route) => [route.name, route] as const))("%s behind its capability", (_, route) => {
+  test("answers 403 and names the capability to a member without it, who changes nothing", async () => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const other = capabilities.find((candidate) => candidate.split(".")[0] !== route.capability?.split(".")[0]);
+    const member = await newMember(account, { capability: other ?? "account.view" });
+    const answer = await callRest(route, example, member.token);
+    expect(answer.body).toMatchObject({ status: 403, code: "forbidden", required_capability: route.capability });
+    const code = await callCode(route, example, member.token);
+    expect(code.body.error).toMatchObject({ code: "forbidden" });
+    expect((await callRest(route, example, account.owner.token)).status).toBe(route.status);
+  });
+
+  test("suffices to hold that one capability", async () => {
+    const account = await newAccount();
+    const member = await newMember(account, { capability: route.capability ?? "account.view" });
+    const answer = await callRest(route, await exampleOf(route, account), member.token);
+    expect(answer.status).toBe(route.status);
+  });
+});
+
+/** The REST answer with what is particular to one account replaced by the other's. */
+const mine = (body: unknown, one: Account, other: Account): unknown =>
+  JSON.parse(JSON.stringify(body).replaceAll(one.owner.id, other.owner.id).replaceAll(one.id, other.id));
+
+type Json = {
+  properties?: Record<string, Json>;
+  items?: Json;
+  anyOf?: Json[];
+  description?: string;
+  additionalProperties?: unknown;
+};
+
+function walk(schema: Json, path: string, visit: (schema: Json, path: string) => void): void {
+  visit(schema, path);
+  for (const [name, member] of Object.entries(schema.properties ?? {})) walk(member, `${path}.${name}`, visit);
+  if (schema.items) walk(schema.items, `${path}[]`, visit);
+  for (const option of schema.anyOf ?? []) walk(option, path, visit);
+}
+
+const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json =>
+  z.toJSONSchema(schema, { io, reused: "inline", cycles: "throw" }) as Json;
+
+function undescribed(schema: z.ZodType): string[] {
+  const found: string[] = [];
+  walk(jsonSchema(schema, "output"), "", (member, path) => {
+    if (path !== "" && !path.endsWith("[]") && member.description === undefined) found.push(path);
+  });
+  return found;
+}
+
+function openObjects(schema: z.ZodType, io: "input" | "output"): string[] {
+  const found: string[] = [];
+  walk(jsonSchema(schema, io), "", (member, path) => {
+    if (member.properties && member.additionalProperties !== false) found.push(path);
+  });
+  return found;
+}

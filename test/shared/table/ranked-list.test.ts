@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto";
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { notFound } from "../../../shared/errors.ts";
+import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../../../shared/table/ranked-list.ts";
+import { testTable } from "../../support/world.ts";
+
+const table = testTable();
+const newList = (): List => ({ partition: `TEST#${randomUUID()}`, name: "rows" });
+
+const add = (list: List, values: readonly number[]): Promise<number> =>
+  table.commit(async () => {
+    const { state } = await readList(table, list);
+    return {
+      value: state.next,
+      writes: appendRows(
+        state,
+        values.map((value) => ({ value })),
+      ),
+    };
+  });
+
+const remove = (list: List, ordinals: readonly number[]): Promise<void> =>
+  table.commit(async () => {
+    const { state } = await readList(table, list, ordinals);
+    return { value: undefined, writes: removeRows(state, ordinals, { orElse: notFound }) };
+  });
+
+const values = (rows: readonly Record<string, unknown>[]): unknown[] => rows.map((row) => row["value"]);
+
+type Row = { ordinal: number; value: number };
+
+const command = fc.oneof(
+  fc.record({ add: fc.integer({ min: 1, max: 12 }) }),
+  fc.record({ remove: fc.array(fc.nat(200), { minLength: 1, maxLength: 6 }) }),
+  fc.record({ page: fc.nat(6), size: fc.integer({ min: 1, max: 9 }), newest: fc.boolean() }),
+);
+
+test("shows the pages and the total that a plain array would", { timeout: 30_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { maxLength: 25 }), async (commands) => {
+      const list = newList();
+      let model: Row[] = [];
+      let next = 0;
+      for (const step of commands) {
+        if ("add" in step) {
+          const added = Array.from({ length: step.add }, () => ({ ordinal: next, value: next++ }));
+          expect(
+            await add(
+              list,
+              added.map((row) => row.value),
+            ),
+          ).toBe(added[0]?.ordinal);
+          model.push(...added);
+        } else if ("remove" in step) {
+          const picked = [...new Set(step.remove)].flatMap((index) => model[index] ?? []);
+          if (picked.length > 0)
+            await remove(
+              list,
+              picked.map((row) => row.ordinal),
+            );
+          model = model.filter((row) => !picked.includes(row));
+        } else {
+          const ordered = step.newest ? model.toReversed() : model;
+          const skip = step.page * step.size;
+          const order = step.newest ? ("newest" as const) : ("oldest" as const);
+          const page = await readRows(table, list, { skip, take: step.size, order });
+          expect(page.total).toBe(model.length);
+          expect(values(page.rows)).toEqual(ordered.slice(skip, skip + step.size).map((row) => row.value));
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("stays exact when many writers add and remove at once", async () => {
+  const list = newList();
+  const first = await Promise.all(Array.from({ length: 20 }, (_, value) => add(list, [value])));
+  expect(first.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, ordinal) => ordinal));
+  const removed = first.slice(0, 10);
+  await Promise.all([
+    ...removed.map((ordinal) => remove(list, [ordinal])),
+    ...Array.from({ length: 10 }, (_, value) => add(list, [100 + value])),
+  ]);
+  const { rows, total } = await readRows(table, list, { skip: 0, take: 100 });
+  expect(total).toBe(20);
+  expect(rows).toHaveLength(20);
+  expect(new Set(rows.map((row) => row.SK)).size).toBe(20);
+  for (const ordinal of removed) expect(rows.map((row) => row.SK)).not.toContain(rowKey(list, ordinal).SK);
+});
+
+test("a page read while rows come and go is the page of one moment", async () => {
+  const list = newList();
+  await add(
+    list,
+    Array.from({ length: 40 }, (_, value) => value),
+  );
+  const churn = Promise.all(Array.from({ length: 15 }, (_, ordinal) => remove(list, [ordinal])));
+  const pages = await Promise.all(Array.from({ length: 15 }, () => readRows(table, list, { skip: 0, take: 50 })));
+  await churn;
+  for (const { rows, total } of pages) expect(rows).toHaveLength(total);
+});
+
+test("the same row is removed once, however many try", async () => {
+  const list = newList();
+  await add(list, [1, 2, 3]);
+  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => remove(list, [1])));
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect((await readRows(table, list, { skip: 0, take: 10 })).total).toBe(2);
+});
+
+test("pages run across blocks with rows missing on both sides", async () => {
+  const list = newList();
+  for (let start = 0; start < 4_200; start += 98)
+    await add(
+      list,
+      Array.from({ length: 98 }, (_, index) => start + index),
+    );
+  await remove(list, [4_090, 4_094, 4_095, 4_096, 4_099]);
+  const { rows, total } = await readRows(table, list, { skip: 4_088, take: 10 });
+  expect(values(rows)).toEqual([4_088, 4_089, 4_091, 4_092, 4_093, 4_097, 4_098, 4_100, 4_101, 4_102]);
+  expect(total).toBe(4_214 - 5);
+});

@@ -1,0 +1,34 @@
+import type { Route } from "../../shared/route.ts";
+import type { Example } from "./examples.ts";
+import { request, type Answer } from "./request.ts";
+
+const pick = (example: Example, names: readonly string[]): Example =>
+  Object.fromEntries(Object.entries(example).filter(([name]) => names.includes(name)));
+
+/** The path of a route with its parameters filled in. */
+export const pathOf = (route: Route, params: Example): string =>
+  route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+
+/** Calls a route over REST with flat arguments. */
+export function callRest(route: Route, example: Example, token?: string): Promise<Answer> {
+  const query = new URLSearchParams(
+    Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]) => [name, String(value)]),
+  );
+  const body = pick(example, Object.keys(route.body.shape));
+  const hasBody = Object.keys(route.body.shape).length > 0;
+  const target = pathOf(route, example) + (query.size > 0 ? `?${query}` : "");
+  return request(route.method, target, { token, ...(hasBody ? { body } : {}) });
+}
+
+/** The program that calls a route with these arguments. */
+export const programOf = (route: Route, example: Example): string =>
+  `${route.name}(${Object.entries(example)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(", ")})`;
+
+/** Calls a route by code mode; the answer is the A2A envelope. */
+export const callCode = (route: Route, example: Example, token?: string): Promise<Answer> =>
+  request("POST", "/v1/public/a2a", {
+    token,
+    body: { request_id: "r", session_id: "s", code: programOf(route, example) },
+  });

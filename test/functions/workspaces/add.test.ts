@@ -1,16 +1,89 @@
 import { expect, test } from "vitest";
 
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { request } from "../../support/request.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const add = ({ id, owner }: Account, body: unknown) =>
+  request("POST", `/v1/public/accounts/${id}/workspaces`, { token: owner.token, body });
+
+const total = async ({ id, owner }: Account): Promise<number> =>
+  (await request("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token })).body.total;
 
 test("creates a workspace that can be read at its Location at once", async () => {
-  const { id, owner } = await newAccount();
-  const created = await request("POST", `/v1/public/accounts/${id}/workspaces`, {
-    token: owner.token,
-    body: { name: "  Sales " },
-  });
-  expect(created.body).toMatchObject({ name: "Sales", status: "active", account_id: id });
+  const account = await newAccount();
+  const created = await add(account, { name: "  Sales " });
   expect(created.status).toBe(201);
-  const read = await request("GET", created.headers["location"] ?? "", { token: owner.token });
+  expect(created.body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    account_id: account.id,
+    name: "Sales",
+    status: "active",
+    created_at: expect.stringMatching(/\.\d{3}Z$/),
+    updated_at: created.body.created_at,
+  });
+  const read = await request("GET", created.headers["location"] ?? "", { token: account.owner.token });
   expect(read.body).toEqual(created.body);
 });
+
+test("refuses a name that is taken, whatever its case, and names the workspace that has it", async () => {
+  const account = await newAccount();
+  const { body } = await add(account, { name: "Café" });
+  for (const name of ["café", "CAFÉ", "Cafe\u0301", " Café "]) {
+    const again = await add(account, { name });
+    expect(again.body).toMatchObject({ status: 409, code: "workspace_name_taken", conflicts_with: body.id });
+  }
+  expect(await total(account)).toBe(1);
+  expect((await add(await newAccount(), { name: "Café" })).status).toBe(201);
+});
+
+test("lets one of many concurrent requests for a name win, and counts it once", async () => {
+  const account = await newAccount();
+  const answers = await Promise.all(Array.from({ length: 12 }, () => add(account, { name: "Only one" })));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array(11).fill(409)]);
+  expect(await total(account)).toBe(1);
+});
+
+test("gives concurrent requests for different names all their place", async () => {
+  const account = await newAccount();
+  const answers = await Promise.all(Array.from({ length: 25 }, (_, index) => add(account, { name: `W${index}` })));
+  expect(answers.every(({ status }) => status === 201)).toBe(true);
+  expect(await total(account)).toBe(25);
+});
+
+test.each([
+  [{}, ["body", "name"], "missing"],
+  [{ name: "" }, ["body", "name"], "string_too_short"],
+  [{ name: "   " }, ["body", "name"], "string_too_short"],
+  [{ name: "x".repeat(256) }, ["body", "name"], "string_too_long"],
+  [{ name: "a\u0000b" }, ["body", "name"], "string_pattern_mismatch"],
+  [{ name: "a\ud800" }, ["body", "name"], "string_pattern_mismatch"],
+  [{ name: 7 }, ["body", "name"], "string_type"],
+  [{ name: null }, ["body", "name"], "string_type"],
+  [{ name: "Sales", status: "closed" }, ["body", "status"], "extra_forbidden"],
+  [["Sales"], ["body"], "object_type"],
+])("refuses %j at its place and changes nothing", async (body, loc, type) => {
+  const account = await newAccount();
+  const answer = await add(account, body);
+  expect(answer.status).toBe(422);
+  expect(answer.body.detail).toEqual([{ loc, type, msg: expect.any(String) }]);
+  expect(await total(account)).toBe(0);
+});
+
+test("takes 255 characters of any script", async () => {
+  const account = await newAccount();
+  const name = "日".repeat(255);
+  expect((await add(account, { name })).body).toMatchObject({ name });
+});
+
+test.each(["suspended", "closed"] as const)(
+  "is refused while the account is %s, and works again after",
+  async (status) => {
+    const account = await newAccount();
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    expect((await add(account, { name: "Sales" })).body).toMatchObject({ status: 403, code: "account_suspended" });
+    expect(await total(account)).toBe(0);
+    await setAccountStatus(testTable(), account.id, "active", new Date());
+    expect((await add(account, { name: "Sales" })).status).toBe(201);
+  },
+);

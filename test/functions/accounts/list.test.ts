@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { request } from "../../support/request.ts";
+import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser, testTable } from "../../support/world.ts";
+
+const path = "/v1/public/accounts";
+const ids = (body: { items: { id: string }[] }): string[] => body.items.map(({ id }) => id);
+
+test("shows exactly the accounts a user belongs to, oldest membership first, with the exact total", async () => {
+  const user = newUser();
+  const accounts = [await newAccount({ owner: user }), await newAccount(), await newAccount()];
+  await grant(accounts[1]!, user, { role: "viewer" });
+  const { body } = await request("GET", path, { token: user.token });
+  expect(ids(body)).toEqual([accounts[0]!.id, accounts[1]!.id]);
+  expect(body).toMatchObject({ page: 1, page_size: 25, total: 2 });
+});
+
+test("shows an account once, however many grants its member holds", async () => {
+  const [account, user] = [await newAccount(), newUser()];
+  await grant(account, user, { role: "viewer" }, { capability: "billing.view" });
+  await grant(account, user, { role: "editor" });
+  expect((await request("GET", path, { token: user.token })).body).toMatchObject({ total: 1 });
+});
+
+test("is empty for somebody who belongs nowhere", async () => {
+  const { body } = await request("GET", path, { token: newUser().token });
+  expect(body).toEqual({ items: [], page: 1, page_size: 25, total: 0 });
+});
+
+test("filters by client and by status over what the user sees, and pages over the rest", async () => {
+  const user = newUser();
+  const first = await newAccount({ owner: user });
+  const same = await newAccount({ owner: user, clientId: first.clientId });
+  const other = await newAccount({ owner: user });
+  await newAccount({ clientId: first.clientId });
+  await setAccountStatus(testTable(), same.id, "suspended", new Date());
+  const get = async (query: string) => (await request("GET", `${path}?${query}`, { token: user.token })).body;
+  expect(ids(await get(`client_id=${first.clientId}`))).toEqual([first.id, same.id]);
+  expect(ids(await get("status=suspended"))).toEqual([same.id]);
+  expect(ids(await get("status=active"))).toEqual([first.id, other.id]);
+  expect(await get(`client_id=${first.clientId}&status=active`)).toMatchObject({ total: 1 });
+  expect(await get("page=2&page_size=2")).toMatchObject({ items: [{ id: other.id }], total: 3, page: 2, page_size: 2 });
+  expect(await get("page=3&page_size=2")).toMatchObject({ items: [], total: 3 });
+});
+
+test("shows a super admin every account of a client, and a status change moves it between filters", async () => {
+  const admin = await newSuperAdmin();
+  const first = await newAccount();
+  const second = await newAccount({ clientId: first.clientId });
+  const get = async (query: string) =>
+    (await request("GET", `${path}?client_id=${first.clientId}&${query}`, { token: admin.token })).body;
+  expect(ids(await get(""))).toEqual([first.id, second.id]);
+  await setAccountStatus(testTable(), first.id, "suspended", new Date());
+  expect(ids(await get("status=active"))).toEqual([second.id]);
+  expect(await get("status=suspended")).toMatchObject({ items: [{ id: first.id, status: "suspended" }], total: 1 });
+  await setAccountStatus(testTable(), first.id, "active", new Date());
+  expect(ids(await get("status=active"))).toEqual([second.id, first.id]);
+});
+
+test("shows a service account its own account only", async () => {
+  const account = await newAccount();
+  const service = await newServiceAccount(account, { role: "viewer" });
+  const { body } = await request("GET", path, { token: service.token });
+  expect(ids(body)).toEqual([account.id]);
+  expect((await request("GET", `${path}?status=closed`, { token: service.token })).body).toMatchObject({ total: 0 });
+});
+
+test("refuses an unknown status, naming the valid ones", async () => {
+  const { status, body } = await request("GET", `${path}?status=asleep`, { token: newUser().token });
+  expect(status).toBe(422);
+  expect(body.detail).toMatchObject([
+    { loc: ["query", "status"], type: "enum", msg: expect.stringContaining("past_due") },
+  ]);
+});

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+
+import { rowKey } from "../../../shared/table/ranked-list.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, testTable } from "../../support/world.ts";
+
+async function accountWithOne() {
+  const account = await newAccount();
+  const path = `/v1/public/accounts/${account.id}/workspaces`;
+  const { token } = account.owner;
+  const { body } = await request("POST", path, { token, body: { name: "Sales" } });
+  return { account, path, token, id: String(body.id) };
+}
+
+test("deletes once: the id is gone at once, the name is free, a second deletion finds nothing", async () => {
+  const { path, token, id } = await accountWithOne();
+  const answer = await request("DELETE", `${path}/${id}`, { token });
+  expect([answer.status, answer.body]).toEqual([200, {}]);
+  expect((await request("GET", `${path}/${id}`, { token })).status).toBe(404);
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
+  const again = await request("POST", path, { token, body: { name: "Sales" } });
+  expect(again.status).toBe(201);
+  expect(again.body.id).not.toBe(id);
+});
+
+test("of many concurrent deletions one succeeds and the total falls by one", async () => {
+  const { path, token, id } = await accountWithOne();
+  await request("POST", path, { token, body: { name: "Other" } });
+  const answers = await Promise.all(Array.from({ length: 8 }, () => request("DELETE", `${path}/${id}`, { token })));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
+  expect((await request("GET", path, { token })).body.total).toBe(1);
+});
+
+test("refuses a workspace that still holds domains and leaves it", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  // No route adds a domain yet: the count that such a route will keep is set by hand.
+  const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
+  await testTable().commit(async () => ({ value: undefined, writes: [{ update: row, set: { domain_count: 2 } }] }));
+  const answer = await request("DELETE", `${path}/${id}`, { token });
+  expect(answer.body).toMatchObject({ status: 409, code: "workspace_not_empty", domain_count: 2 });
+  expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
+});

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+
+import { request } from "../../support/request.ts";
+import { newAccount, newMember } from "../../support/world.ts";
+
+async function accountWith(...names: string[]) {
+  const account = await newAccount();
+  const path = `/v1/public/accounts/${account.id}/workspaces`;
+  const { token } = account.owner;
+  const ids: string[] = [];
+  for (const name of names) ids.push((await request("POST", path, { token, body: { name } })).body.id);
+  const rename = (id: string | undefined, body: unknown, as = token) =>
+    request("PATCH", `${path}/${id}`, { token: as, body });
+  const add = (name: string) => request("POST", path, { token, body: { name } });
+  return { account, path, ids, rename, add, token };
+}
+
+test("renames, keeps the id and the place, and frees the old name", async () => {
+  const { ids, rename, add, path, token } = await accountWith("Old", "Other");
+  const renamed = await rename(ids[0], { name: "New" });
+  expect(renamed.body).toMatchObject({ id: ids[0], name: "New" });
+  expect(renamed.body.updated_at >= renamed.body.created_at).toBe(true);
+  expect((await add("Old")).status).toBe(201);
+  const { body } = await request("GET", path, { token });
+  expect(body.items.map(({ name }: { name: string }) => name)).toEqual(["New", "Other", "Old"]);
+});
+
+test("refuses a name another workspace has, and leaves both as they were", async () => {
+  const { ids, rename, path, token } = await accountWith("One", "Two");
+  const answer = await rename(ids[0], { name: "TWO" });
+  expect(answer.body).toMatchObject({ status: 409, code: "workspace_name_taken", conflicts_with: ids[1] });
+  expect((await request("GET", `${path}/${ids[0]}`, { token })).body.name).toBe("One");
+});
+
+test("can change the case of its own name", async () => {
+  const { ids, rename } = await accountWith("sales");
+  expect((await rename(ids[0], { name: "Sales" })).body.name).toBe("Sales");
+});
+
+test("concurrent renames end in one of the names, with every other name free", async () => {
+  const { ids, rename, add, path, token } = await accountWith("Start");
+  const names = Array.from({ length: 8 }, (_, index) => `Name ${index}`);
+  const answers = await Promise.all(names.map((name) => rename(ids[0], { name })));
+  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+  const last = (await request("GET", `${path}/${ids[0]}`, { token })).body.name;
+  const free = await Promise.all(names.filter((name) => name !== last).map((name) => add(name)));
+  expect(free.map(({ status }) => status)).toEqual(Array(7).fill(201));
+  expect((await add(last)).status).toBe(409);
+});
+
+test("tells who may see but not manage it which capability is missing", async () => {
+  const { account, ids, rename } = await accountWith("Mine", "Theirs");
+  const member = await newMember(
+    account,
+    { role: "viewer" },
+    { capability: "workspace.manage", scope: { type: "workspace", id: ids[0] ?? "" } },
+  );
+  expect((await rename(ids[0], { name: "Ours" }, member.token)).status).toBe(200);
+  expect((await rename(ids[1], { name: "Ours too" }, member.token)).body).toMatchObject({
+    code: "forbidden",
+    required_capability: "workspace.manage",
+  });
+});
+
+test.each([
+  [{}, "name"],
+  [{ name: "A", id: "x" }, "id"],
+])("refuses %j", async (body, name) => {
+  const { ids, rename } = await accountWith("Keep");
+  const answer = await rename(ids[0], body);
+  expect(answer.status).toBe(422);
+  expect(answer.body.detail).toMatchObject([{ loc: ["body", name] }]);
+});

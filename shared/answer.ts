@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
-import type { Problem} from "./errors.ts";
+import type { Problem } from "./errors.ts";
 import { InvalidInput, problemBody } from "./errors.ts";
 
 export type Response = APIGatewayProxyStructuredResultV2;

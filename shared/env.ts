@@ -1,27 +1,37 @@
 import * as z from "zod";
 
-const Issuer = z.strictObject({
-  /** The `iss` claim, compared exactly. */
-  issuer: z.string(),
-  /** Accepted `aud` values. */
-  audience: z.array(z.string()).min(1),
-  /** Where the keys are; `jwks` gives them inline instead, as the embedded issuer does. */
-  jwksUri: z.url({ protocol: /^https$/ }).optional(),
-  jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
-  algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
-  /** `at+jwt` demands RFC 9068 typing; `any` is for providers that do not send it. */
-  typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
-  /** The first issuer's UUID subjects are principal ids as they are; every other subject is hashed with its issuer. */
-  primary: z.boolean().default(false),
-});
+const Issuer = z
+  .strictObject({
+    /** The `iss` claim, compared exactly. */
+    issuer: z.string(),
+    /** Accepted `aud` values. */
+    audience: z.array(z.string()).min(1),
+    /** Where the keys are; `jwks` gives them inline instead, as the embedded issuer does. */
+    jwksUri: z.url({ protocol: /^https$/ }).optional(),
+    jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
+    algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
+    /** `at+jwt` demands RFC 9068 typing; `any` is for providers that do not send it. */
+    typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
+    /** The first issuer's UUID subjects are principal ids as they are; every other subject is hashed with its issuer. */
+    primary: z.boolean().default(false),
+  })
+  .refine(({ jwksUri, jwks }) => (jwksUri === undefined) !== (jwks === undefined), {
+    error: "Give either jwksUri or jwks",
+  });
 export type Issuer = z.output<typeof Issuer>;
+
+function parseJson(text: string, context: z.RefinementCtx): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.issues.push({ code: "custom", input: text, message: "Not JSON" });
+    return z.NEVER;
+  }
+}
 
 const Environment = z.object({
   TABLE_NAME: z.string().min(3),
-  ISSUERS: z
-    .string()
-    .transform((text) => JSON.parse(text) as unknown)
-    .pipe(z.array(Issuer).min(1)),
+  ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
   LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
 });
 export type Environment = z.output<typeof Environment>;

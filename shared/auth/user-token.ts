@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 
 import { JwtVerifier } from "aws-jwt-verify";
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
+import { SimpleFetcher } from "aws-jwt-verify/https";
+import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import * as z from "zod";
 
@@ -66,21 +68,32 @@ function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
   };
 }
 
+const inlineUri = (index: number): string => `inline:${index}`;
+
+/** Fetches key sets by HTTPS, but for those that the configuration holds itself. */
+function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
+  const inline = new Map(issuers.flatMap(({ jwks }, index) => (jwks ? [[inlineUri(index), jwks] as const] : [])));
+  const https = new SimpleFetcher();
+  const fetch = async (uri: string): Promise<ArrayBuffer> => {
+    const jwks = inline.get(uri);
+    return jwks === undefined ? https.fetch(uri) : new TextEncoder().encode(JSON.stringify(jwks)).buffer;
+  };
+  return new SimpleJwksCache({ fetcher: { fetch } });
+}
+
 /** A verifier over the configured issuers; keys are fetched once, cached, and refetched at a bounded rate. */
 export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   const verifier = JwtVerifier.create(
-    issuers.map((issuer) => ({
+    issuers.map((issuer, index) => ({
       issuer: issuer.issuer,
       audience: issuer.audience,
-      ...(issuer.jwksUri === undefined ? {} : { jwksUri: issuer.jwksUri }),
+      jwksUri: issuer.jwksUri ?? inlineUri(index),
       customJwtCheck: ({ header, payload }: { header: JwtHeader; payload: JwtPayload }) =>
         checkToken(issuer, header, payload),
     })),
+    { jwksCache: keySets(issuers) },
   );
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
-  for (const { issuer, jwks } of issuers) {
-    if (jwks) verifier.cacheJwks(JSON.parse(JSON.stringify(jwks)), issuer);
-  }
   return async (token) => {
     try {
       const payload = await verifier.verify(token);

@@ -12,7 +12,7 @@ export const pathOf = (route: Route, params: Example): string =>
 /** Calls a route over REST with flat arguments. */
 export function callRest(route: Route, example: Example, token?: string): Promise<Answer> {
   const query = new URLSearchParams(
-    Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]) => [name, String(value)]),
+    Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]): [string, string] => [name, String(value)]),
   );
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;

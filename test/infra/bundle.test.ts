@@ -1,0 +1,75 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, expect, test } from "vitest";
+
+import { bundleLambdas } from "../../infra/bundle.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "bundle-"));
+afterAll(() => rm(folder, { recursive: true }));
+
+const lambdas = [
+  { name: "me.get", file: "functions/me/get.ts" },
+  { name: "workspaces.list", file: "functions/workspaces/list.ts" },
+];
+
+test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", async (format) => {
+  const outdir = join(folder, format);
+  await bundleLambdas(lambdas, outdir, { format });
+  for (const { name } of lambdas) {
+    const bundle: unknown = await import(join(outdir, name, "index.js"));
+    expect(bundle).toHaveProperty("handler", expect.any(Function));
+  }
+});
+
+test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {
+  const [first, second] = [join(folder, "first"), join(folder, "second", "elsewhere")];
+  await bundleLambdas(lambdas, first);
+  await bundleLambdas(lambdas.toReversed(), second);
+  for (const { name } of lambdas) {
+    expect(readdirSync(join(first, name)).toSorted()).toEqual(["index.js", "package.json"]);
+    for (const file of ["index.js", "package.json"]) {
+      expect(readFileSync(join(second, name, file)).equals(readFileSync(join(first, name, file)))).toBe(true);
+    }
+  }
+});
+
+test("files lie beside the handler that needs them, and only there", async () => {
+  const outdir = join(folder, "assets");
+  const assets = {
+    "me.get": [
+      { to: "openapi.json", content: "{}" },
+      { to: "viewer/LICENSE", from: "node_modules/swagger-ui-dist/LICENSE" },
+    ],
+  };
+  await bundleLambdas(lambdas, outdir, { assets });
+  expect(readFileSync(join(outdir, "me.get/openapi.json"), "utf8")).toBe("{}");
+  expect(existsSync(join(outdir, "me.get/viewer/LICENSE"))).toBe(true);
+  expect(existsSync(join(outdir, "workspaces.list/openapi.json"))).toBe(false);
+});
+
+test("files for a Lambda that does not exist are refused", async () => {
+  const assets = { "me.gone": [{ to: "openapi.json", content: "{}" }] };
+  await expect(bundleLambdas(lambdas, join(folder, "typo"), { assets })).rejects.toThrow("me.gone");
+});
+
+test("a Lambda that is no longer in the list leaves nothing behind", async () => {
+  const outdir = join(folder, "stale");
+  mkdirSync(join(outdir, "me.removed"), { recursive: true });
+  writeFileSync(join(outdir, "me.removed/index.js"), "");
+  await bundleLambdas(lambdas, outdir);
+  expect(readdirSync(outdir).toSorted()).toEqual(["me.get", "meta.json", "workspaces.list"]);
+});
+
+test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES modules", async () => {
+  const outdir = join(folder, "meta");
+  await bundleLambdas(lambdas, outdir);
+  const { outputs } = JSON.parse(readFileSync(join(outdir, "meta.json"), "utf8"));
+  const output = Object.keys(outputs).find((path) => path.endsWith("me.get/index.js")) ?? "";
+  const inputs = Object.keys(outputs[output].inputs);
+  expect(inputs).toContain("functions/me/get.ts");
+  expect(inputs).not.toContain("functions/workspaces/list.ts");
+  expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
+});

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+
+import { readConfig } from "../../infra/config.ts";
+
+const issuers = [{ issuer: "https://id.example", audience: ["api"], algorithms: ["ES256"] }];
+const nothing = () => undefined;
+const given = (values: Record<string, unknown>) => (key: string) => values[key];
+
+test("with nothing configured a synthesis still works, for tokens of an issuer that cannot exist", () => {
+  const config = readConfig(nothing, {});
+  expect(config).toMatchObject({ stage: "dev", allowedOrigins: [], logLevel: "info", logRetentionDays: 30 });
+  expect(JSON.parse(config.issuers)[0].issuer).toBe("https://issuer.invalid");
+  expect(config.alarmEmail).toBeUndefined();
+});
+
+test("a deployment to an AWS account without an issuer is refused", () => {
+  const env = { CDK_DEFAULT_ACCOUNT: "123456789012" };
+  expect(() => readConfig(nothing, env)).toThrow("No token issuer is configured");
+  expect(readConfig(given({ issuers }), env).issuers).toBe(JSON.stringify(issuers));
+});
+
+test("settings come from CDK context, then from the environment", () => {
+  const env = { STAGE: "env", LOG_RETENTION_DAYS: "7", ALLOWED_ORIGINS: "https://a.example, http://localhost:5173" };
+  const config = readConfig(given({ stage: "context" }), env);
+  expect(config.stage).toBe("context");
+  expect(config.logRetentionDays).toBe(7);
+  expect(config.allowedOrigins).toEqual(["https://a.example", "http://localhost:5173"]);
+});
+
+test("an empty variable counts as absent", () => {
+  expect(readConfig(nothing, { STAGE: "", ALARM_EMAIL: "" })).toMatchObject({ stage: "dev" });
+});
+
+test.each([
+  ["issuers", "[{issuer:https://id.example}]", "has the shell eaten the quotes"],
+  ["issuers", "[]", "ISSUERS"],
+  ["issuers", [{ issuer: "https://id.example" }], "audience"],
+  ["stage", "Prod!", "stage"],
+  ["allowedOrigins", "https://a.example/path", "origin"],
+  ["allowedOrigins", "*", "origin"],
+  ["logRetentionDays", "31", "logRetentionDays"],
+  ["alarmEmail", "ops", "alarmEmail"],
+])("%s = %j is refused with a reason", (key, value, reason) => {
+  expect(() => readConfig(given({ [key]: value }), {})).toThrow(reason);
+});
+
+test("every malformed setting is named at once", () => {
+  expect(() => readConfig(given({ stage: "!", alarmEmail: "ops" }), {})).toThrow(/stage[^]*alarmEmail/);
+});

@@ -1,0 +1,125 @@
+import type { Stack } from "aws-cdk-lib";
+import { CfnRole } from "aws-cdk-lib/aws-iam";
+import { Bucket } from "aws-cdk-lib/aws-s3";
+import { expect, test } from "vitest";
+
+import { manySpecs, only, spec, synthesize } from "./synthesis.ts";
+
+const hundred = synthesize(manySpecs(100), { alarmEmail: "ops@example.com" });
+const [, table] = only(hundred, "AWS::DynamoDB::Table");
+
+test("100 functions fit into one stack with room to grow", () => {
+  const { Resources } = hundred.toJSON();
+  expect(Object.keys(hundred.findResources("AWS::Lambda::Function"))).toHaveLength(100);
+  expect(Object.keys(Resources).length).toBeLessThan(450);
+  // CloudFormation takes templates of up to 1 MB.
+  expect(JSON.stringify(hundred.toJSON(), null, 1).length).toBeLessThan(700_000);
+});
+
+test("the table keeps its data: recoverable, encrypted, protected, kept when the stack goes", () => {
+  expect(table).toMatchObject({
+    DeletionPolicy: "Retain",
+    UpdateReplacePolicy: "Retain",
+    Properties: {
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      DeletionProtectionEnabled: true,
+      SSESpecification: { SSEEnabled: true },
+    },
+  });
+});
+
+test("the table has string keys PK and SK, on-demand capacity, a stream of both images and a TTL", () => {
+  expect(table["Properties"]).toMatchObject({
+    AttributeDefinitions: [
+      { AttributeName: "PK", AttributeType: "S" },
+      { AttributeName: "SK", AttributeType: "S" },
+    ],
+    KeySchema: [
+      { AttributeName: "PK", KeyType: "HASH" },
+      { AttributeName: "SK", KeyType: "RANGE" },
+    ],
+    BillingMode: "PAY_PER_REQUEST",
+    StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
+    TimeToLiveSpecification: { AttributeName: "ttl", Enabled: true },
+  });
+});
+
+test("both log groups forget after the configured days", () => {
+  const groups = synthesize([spec("me.get")], { logRetentionDays: "90" }).findResources("AWS::Logs::LogGroup");
+  expect(Object.values(groups).map((group) => group["Properties"].RetentionInDays)).toEqual([90, 90]);
+});
+
+type MetricQuery = { MetricStat?: { Metric: { MetricName: string; Dimensions: { Value: { Ref: string } }[] } } };
+
+test.each(["Errors", "Throttles"])(
+  "every function's %s are watched, by alarms of at most ten metrics",
+  (metricName) => {
+    const queries = Object.values(hundred.findResources("AWS::CloudWatch::Alarm"))
+      .map((alarm): MetricQuery[] => alarm["Properties"].Metrics ?? [])
+      .map((metrics) => metrics.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []))
+      .map((metrics) => metrics.filter(({ MetricName }) => MetricName === metricName));
+    expect(Math.max(...queries.map((metrics) => metrics.length))).toBe(10);
+    const watched = queries.flat().flatMap(({ Dimensions }) => Dimensions.map(({ Value }) => Value.Ref));
+    expect(watched.toSorted()).toEqual(Object.keys(hundred.findResources("AWS::Lambda::Function")).toSorted());
+  },
+);
+
+test("the gateway's 5xx answers are watched", () => {
+  const alarms = Object.values(hundred.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
+  const [apiId] = only(hundred, "AWS::ApiGatewayV2::Api");
+  expect(alarms.filter(({ Namespace }) => Namespace === "AWS/ApiGateway")).toEqual([
+    expect.objectContaining({ MetricName: "5xx", Dimensions: [{ Name: "ApiId", Value: { Ref: apiId } }] }),
+  ]);
+});
+
+test("alarms mail the configured address, and CloudWatch of this account is allowed to publish them", () => {
+  const [topicId] = only(hundred, "AWS::SNS::Topic");
+  for (const alarm of Object.values(hundred.findResources("AWS::CloudWatch::Alarm"))) {
+    expect(alarm["Properties"].AlarmActions).toEqual([{ Ref: topicId }]);
+  }
+  const [, subscription] = only(hundred, "AWS::SNS::Subscription");
+  expect(subscription["Properties"]).toMatchObject({ Protocol: "email", Endpoint: "ops@example.com" });
+  const [, policy] = only(hundred, "AWS::SNS::TopicPolicy");
+  expect(policy["Properties"].PolicyDocument.Statement).toContainEqual(
+    expect.objectContaining({
+      Action: "sns:Publish",
+      Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
+      Effect: "Allow",
+      Principal: { Service: "cloudwatch.amazonaws.com" },
+      Resource: { Ref: topicId },
+    }),
+  );
+});
+
+test("without an address there is no topic, and the alarms stay", () => {
+  const quiet = synthesize([spec("me.get")]);
+  expect(quiet.findResources("AWS::SNS::Topic")).toEqual({});
+  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(3);
+});
+
+test("a deployment says where the API and the table are", () => {
+  expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual(["ApiUrl", "TableName"]);
+});
+
+test("the template carries no metadata resource that reports to AWS", () => {
+  expect(hundred.findResources("AWS::CDK::Metadata")).toEqual({});
+});
+
+test.each([
+  [
+    "AwsSolutions-IAM5",
+    (stack: Stack) =>
+      new CfnRole(stack, "Planted", {
+        assumeRolePolicyDocument: {},
+        policies: [
+          {
+            policyName: "all",
+            policyDocument: { Statement: [{ Effect: "Allow", Action: "dynamodb:*", Resource: "*" }] },
+          },
+        ],
+      }),
+  ],
+  ["AwsSolutions-S1", (stack: Stack) => new Bucket(stack, "Planted")],
+])("synthesis fails on a finding of cdk-nag: %s", (rule, plant) => {
+  expect(() => synthesize([spec("me.get")], {}, plant)).toThrow(rule);
+});

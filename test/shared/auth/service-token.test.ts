@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { mintServiceToken, servicePrincipal } from "../../../shared/auth/service-token.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
+
+const me = (token: string) => request("GET", "/v1/public/me", { token });
+
+test("lets a service account in by its token, and only what it was granted", async () => {
+  const account = await newAccount();
+  const service = await newServiceAccount(account, { role: "viewer" });
+  const path = `/v1/public/accounts/${account.id}/workspaces`;
+  expect((await request("GET", path, { token: service.token })).status).toBe(200);
+  const refused = await request("POST", path, { token: service.token, body: { name: "x" } });
+  expect(refused.body).toMatchObject({ code: "forbidden", required_capability: "workspace.manage" });
+});
+
+test("refuses a wrong checksum without reading the table", async () => {
+  const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+  const { token } = mintServiceToken();
+  const forged = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
+  await expect(servicePrincipal(forged, testTable(usage), new Date())).rejects.toMatchObject({
+    code: "unauthenticated",
+  });
+  expect(usage.calls).toBe(0);
+});
+
+test("refuses a well-made token nobody was given, and one with another's secret", async () => {
+  const service = await newServiceAccount(await newAccount(), { role: "viewer" });
+  const stranger = mintServiceToken().token;
+  expect((await me(stranger)).status).toBe(401);
+  const swapped = stranger.replace(/^sat_[^_]+/, service.token.slice(0, 20));
+  expect((await me(swapped)).status).toBe(401);
+});
+
+test("changing any character of a token makes it another one", () => {
+  fc.assert(
+    fc.asyncProperty(fc.nat(), fc.constantFrom(..."0Aaz_"), async (position, character) => {
+      const { token } = mintServiceToken();
+      const index = position % token.length;
+      const changed = token.slice(0, index) + character + token.slice(index + 1);
+      const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+      if (changed !== token) await expect(servicePrincipal(changed, testTable(usage), new Date())).rejects.toThrow();
+      expect(usage.calls).toBe(0);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("mints tokens of the documented shape from random bytes, never the same twice", () => {
+  const tokens = Array.from({ length: 50 }, () => mintServiceToken().token);
+  for (const token of tokens) expect(token).toMatch(/^sat_[0-9A-Za-z]{16}_[0-9A-Za-z]{46}$/);
+  expect(new Set(tokens).size).toBe(50);
+});

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 
 import { readConfig } from "../../infra/config.ts";
 
-const issuers = [{ issuer: "https://id.example", audience: ["api"], algorithms: ["ES256"] }];
+const issuers = [
+  { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
+];
 const nothing = () => undefined;
 const given = (values: Record<string, unknown>) => (key: string) => values[key];
 
@@ -32,7 +34,7 @@ test("an empty variable counts as absent", () => {
 });
 
 test.each([
-  ["issuers", "[{issuer:https://id.example}]", "has the shell eaten the quotes"],
+  ["issuers", "[{issuer:https://id.example}]", "Not JSON"],
   ["issuers", "[]", "ISSUERS"],
   ["issuers", [{ issuer: "https://id.example" }], "audience"],
   ["stage", "Prod!", "stage"],

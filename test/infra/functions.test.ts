@@ -16,7 +16,7 @@ const template = synthesize([...lambdas, spec("dns_records.search", { access: "n
 const functions = template.findResources("AWS::Lambda::Function");
 const roles = template.findResources("AWS::IAM::Role");
 const [tableId] = only(template, "AWS::DynamoDB::Table");
-const [functionLogsId = ""] = Object.keys(template.findResources("AWS::Logs::LogGroup")).filter((id) =>
+const functionLogsId = Object.keys(template.findResources("AWS::Logs::LogGroup")).find((id) =>
   id.startsWith("FunctionLogs"),
 );
 
@@ -90,7 +90,9 @@ test("code mode has 29 seconds, every other function 10", () => {
 });
 
 test("functions are told the table, the issuers, the log level and the origins", () => {
-  const issuers = [{ issuer: "https://id.example", audience: ["api"], algorithms: ["ES256"] }];
+  const issuers = [
+    { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
+  ];
   const settings = { issuers, logLevel: "error", allowedOrigins: ["https://a.example", "https://b.example"] };
   const [, configured] = only(synthesize([spec("me.get")], settings), "AWS::Lambda::Function");
   expect(configured["Properties"].Environment.Variables).toEqual({

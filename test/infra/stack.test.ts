@@ -101,10 +101,6 @@ test("a deployment says where the API and the table are", () => {
   expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual(["ApiUrl", "TableName"]);
 });
 
-test("the template carries no metadata resource that reports to AWS", () => {
-  expect(hundred.findResources("AWS::CDK::Metadata")).toEqual({});
-});
-
 test.each([
   [
     "AwsSolutions-IAM5",

@@ -12,11 +12,14 @@ export const pathOf = (route: Route, params: Example): string =>
 /** Calls a route over REST with flat arguments. */
 export function callRest(route: Route, example: Example, token?: string): Promise<Answer> {
   const query = new URLSearchParams(
-    Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]): [string, string] => [name, String(value)]),
+    Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]): [string, string] => [
+      name,
+      String(value),
+    ]),
   );
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const target = pathOf(route, example) + (query.size > 0 ? `?${query}` : "");
+  const target = pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : "");
   return request(route.method, target, { token, ...(hasBody ? { body } : {}) });
 }
 

@@ -34,9 +34,9 @@ test("refuses a well-made token nobody was given, and one with another's secret"
   expect((await me(swapped)).status).toBe(401);
 });
 
-test("changing any character of a token makes it another one", () => {
-  fc.assert(
-    fc.asyncProperty(fc.nat(), fc.constantFrom(..."0Aaz_"), async (position, character) => {
+test("changing any character of a token makes it another one", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.constantFrom("0", "A", "a", "z", "_"), async (position, character) => {
       const { token } = mintServiceToken();
       const index = position % token.length;
       const changed = token.slice(0, index) + character + token.slice(index + 1);

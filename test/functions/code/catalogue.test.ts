@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { catalogue, catalogueOf, parametersOf, rawInput, signatureOf } from "../../../functions/code/catalogue.ts";
+import { executeTool } from "../../../functions/code/tool.ts";
+import { routes } from "../../../functions/routes.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+const everyType = z.strictObject({
+  text: z.string().max(5),
+  kind: z.enum(["a", "b"]).nullable(),
+  flag: z.boolean().default(false),
+  count: z.int().optional(),
+  share: z.number().min(0).max(1),
+  at_least: z.int().min(2),
+  when: z.iso.datetime(),
+  names: z.array(z.string()).min(1).max(50),
+  either: z.union([z.string(), z.number()]),
+  free: z.record(z.string(), z.unknown()).optional(),
+  anything: z.unknown().optional(),
+  only: z.literal("x"),
+  inner: z.strictObject({ a: z.string(), b: z.int().optional() }).meta({ id: "Inner" }),
+  trimmed: z
+    .string()
+    .trim()
+    .transform((text) => text.length),
+});
+
+const declare = (more: { params?: z.ZodObject; body?: z.ZodObject }) =>
+  defineRoute({
+    name: "things.add",
+    method: "POST",
+    path: "/v1/public/things",
+    summary: "Add a thing",
+    capability: null,
+    open: "It is only for this test.",
+    access: "write",
+    output: Empty,
+    run: async () => ({}),
+    ...more,
+  });
+
+test("every route is a function whose arguments are the members of its path, query and body", () => {
+  expect([...catalogue.keys()]).toEqual(routes.map(({ name }) => name));
+  for (const [, fn] of catalogue) {
+    const { params, query, body } = fn.route;
+    const members = [params, query, body].flatMap(({ shape }) => Object.keys(shape));
+    expect(parametersOf(fn).map(({ name }) => name)).toEqual(members);
+  }
+});
+
+test("parameters say their type in words, whether they are required, their default and their meaning", () => {
+  const [fn] = catalogueOf([declare({ body: everyType })]).values();
+  const shown = fn && parametersOf(fn).map(({ name, type, required }) => `${name}${required ? "" : "?"}: ${type}`);
+  expect(shown).toEqual([
+    "text: string (at most 5 characters)",
+    'kind: "a" or "b" or null',
+    "flag?: boolean",
+    "count?: integer",
+    "share: number (0 to 1)",
+    "at_least: integer (at least 2)",
+    "when: string (date-time)",
+    "names: list of string (1 to 50 items)",
+    "either: string or number",
+    "free?: dict",
+    "anything?: anything",
+    'only: "x"',
+    "inner: dict {a: string, b?: integer}",
+    "trimmed: string",
+  ]);
+  const list = catalogue.get("workspaces.list");
+  expect(list && parametersOf(list)[2]).toEqual({
+    name: "page_size",
+    type: "integer (1 to 100)",
+    required: false,
+    description: "How many items a page holds at most.",
+    default: 25,
+  });
+  expect(list && signatureOf(list)).toBe("workspaces.list(account_id, page?, page_size?)");
+});
+
+test("arguments go back to the path, query and body they came from", () => {
+  const fn = catalogue.get("workspaces.update");
+  const values = new Map(Object.entries({ name: "n", account_id: "a", workspace_id: "w", other: 1 }));
+  expect(fn && rawInput(fn, values)).toEqual({
+    params: { account_id: "a", workspace_id: "w" },
+    query: {},
+    body: { name: "n" },
+  });
+});
+
+test("a route that has one name in two places is refused", () => {
+  const clash = declare({ params: z.strictObject({ id: z.string() }), body: z.strictObject({ id: z.string() }) });
+  expect(() => catalogueOf([clash])).toThrow("things.add has two arguments of one name");
+});
+
+test("the tool is strict about its argument and tells the worst a program can do", () => {
+  const { description, ...tool } = executeTool();
+  expect(tool).toEqual({
+    name: "service_execute",
+    title: "Run API calls",
+    inputSchema: {
+      type: "object",
+      properties: { code: { type: "string", description: expect.any(String) } },
+      required: ["code"],
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  });
+  const [reads = "", writes = ""] = description.split("Functions that change something:");
+  for (const fn of catalogue.values()) {
+    const line = `\n${signatureOf(fn)}: ${fn.route.summary}`;
+    expect(fn.route.access === "read" ? reads : writes).toContain(line);
+  }
+});

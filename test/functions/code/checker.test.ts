@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { catalogue, catalogueOf } from "../../../functions/code/catalogue.ts";
+import { check } from "../../../functions/code/checker.ts";
+import { explain } from "../../../functions/code/explain.ts";
+import { parse } from "../../../functions/code/parser.ts";
+import { pageQuery } from "../../../shared/page.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+const id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+
+const contact = defineRoute({
+  name: "contacts.add",
+  method: "POST",
+  path: "/v1/public/contacts",
+  summary: "Add contacts",
+  capability: null,
+  open: "It is only for this test.",
+  access: "write",
+  query: z.strictObject({ ...pageQuery, page_size: z.int().max(100_000).default(25) }),
+  body: z.strictObject({
+    list: z
+      .array(z.strictObject({ email: z.string(), tags: z.array(z.int()).optional() }))
+      .nullable()
+      .optional(),
+  }),
+  output: Empty,
+  run: async () => ({}),
+});
+const withContacts = catalogueOf([contact]);
+
+/** What is wrong with a program, as `line:column code message`. */
+const faultsOf = (program: string, functions = catalogue) =>
+  check(parse(program), functions).mistakes.map(
+    ({ at, code, message }) => `${at.line}:${at.column} ${code} ${message}`,
+  );
+
+const scoreOf = (program: string, functions = catalogue) => check(parse(program), functions).score;
+
+test("a program without a mistake resolves to its calls, in order", () => {
+  const { calls, mistakes } = check(parse(`me.get()\naccounts.get(account_id="${id}")`), catalogue);
+  expect(mistakes).toEqual([]);
+  expect(calls.map(({ fn }) => fn.route.name)).toEqual(["me.get", "accounts.get"]);
+});
+
+test("an unknown function is answered with the one that was meant, and its parameters", () => {
+  expect(faultsOf("me.get()\n  \nworkspaces.lst()")).toEqual([
+    "3:1 unknown_function There is no function workspaces.lst. Did you mean workspaces.list?",
+  ]);
+  expect(faultsOf("Workspaces.List()")).toEqual([
+    "1:1 unknown_function There is no function Workspaces.List. Did you mean workspaces.list?",
+  ]);
+  const { message, parameters } = explainFirst("workspaces.lst()");
+  expect(message).toContain("Use: workspaces.list(account_id: string (uuid), page?: integer");
+  expect(parameters?.map(({ name }) => name)).toEqual(["account_id", "page", "page_size"]);
+});
+
+test("a function that no name is close to is answered with those of its namespace, else with all", () => {
+  for (const name of ["workspaces.create", "workspace.create"]) {
+    const [fault] = faultsOf(`${name}()`);
+    expect(fault).toContain(`There is no function ${name}. Those of workspaces are: workspaces.list(account_id, page?`);
+    expect(fault).not.toContain("me.get");
+  }
+  expect(faultsOf("send()")[0]).toContain("The functions are: accounts.list, accounts.get, me.get,");
+});
+
+test("names that every JavaScript object has are no functions and no arguments", () => {
+  expect(faultsOf("toString()")[0]).toContain("1:1 unknown_function");
+  expect(faultsOf("me.get(toString=1, hasOwnProperty=2)")).toHaveLength(2);
+});
+
+test("an unknown argument is answered with the one that was meant, a missing one with its name", () => {
+  expect(faultsOf(`workspaces.get(accountId="${id}", workspace_id="${id}", x=1)`)).toEqual([
+    "1:16 unknown_argument workspaces.get has no argument accountId. Did you mean account_id?",
+    `1:${"workspaces.get(accountId='', workspace_id='', ".length + 2 * id.length + 1} unknown_argument workspaces.get has no argument x.`,
+    "1:1 missing_argument workspaces.get needs the argument account_id.",
+  ]);
+});
+
+test("every literal is checked by the schemas of its function", () => {
+  expect(faultsOf('accounts.list(page=0,\n page_size=101, status="open", client_id=12)')).toEqual([
+    "2:42 invalid_argument accounts.list does not take this client_id: Invalid input: expected string, received number.",
+    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*"active"/),
+    "1:20 invalid_argument accounts.list does not take this page: Too small: expected number to be >=1.",
+    "2:12 invalid_argument accounts.list does not take this page_size: Too big: expected number to be <=100.",
+  ]);
+});
+
+test("a mistake inside a list or dict is shown at its own place", () => {
+  const program = 'contacts.add(list=[{"email": "a"},\n  {"email": 1, "tags": [1, "x"], "more": 2}, {}])';
+  expect(faultsOf(program, withContacts)).toEqual([
+    expect.stringContaining("2:4 invalid_argument contacts.add does not take this list[1].email: Invalid input"),
+    expect.stringContaining("2:28 invalid_argument contacts.add does not take this list[1].tags[1]: Invalid input"),
+    "2:34 invalid_argument contacts.add does not take this list[1].more: This member is not known here.",
+    "2:46 invalid_argument contacts.add does not take this list[2].email: This is required.",
+  ]);
+  expect(faultsOf("contacts.add(list=None)", withContacts)).toEqual([]);
+});
+
+test("the score is 1 for a call, and the page size over 25 but at least 1 for a list", () => {
+  expect(scoreOf("me.get()")).toBe(1);
+  expect(scoreOf("accounts.list()")).toBe(1);
+  expect(scoreOf("accounts.list(page_size=1)")).toBe(1);
+  expect(scoreOf("accounts.list(page_size=100)")).toBe(4);
+  expect(scoreOf("accounts.list(page_size=30)\n".repeat(3))).toBe(3.6);
+  expect(scoreOf("accounts.list(page_size=100)\nme.get()\nme.nothing()")).toBe(0);
+});
+
+test("a score of 1000 is allowed, more is refused", () => {
+  expect(faultsOf("contacts.add(page_size=25000)", withContacts)).toEqual([]);
+  expect(faultsOf("contacts.add(page_size=25001)", withContacts)).toEqual([
+    expect.stringContaining("1:1 score_too_high The program's complexity score is 1000.04; 1000 is the most."),
+  ]);
+});
+
+test("an explanation has the sentence, the signature, the place and the other mistakes", () => {
+  const program = `workspaces.add(account_id="${id}", nam="Sales")\nme.gt()\nme.get(x=1)`;
+  expect(explainFirst(program)).toEqual({
+    code: "unknown_argument",
+    message: [
+      "workspaces.add has no argument nam. Did you mean name?",
+      "Use: workspaces.add(account_id: string (uuid), name: string (1 to 255 characters))",
+      "line 1, column 67:",
+      'ccount_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301", nam="Sales")',
+      `${" ".repeat(50)}^`,
+      "3 more mistakes:",
+      "line 1, column 1: workspaces.add needs the argument name.",
+      "line 2, column 1: There is no function me.gt. Did you mean me.get?",
+      "line 3, column 8: me.get has no argument x.",
+    ].join("\n"),
+    line: 1,
+    column: 67,
+    parameters: [
+      { name: "account_id", type: "string (uuid)", required: true, description: "The account's id." },
+      {
+        name: "name",
+        type: "string (1 to 255 characters)",
+        required: true,
+        description: expect.stringContaining("1 to 255 characters after trimming"),
+      },
+    ],
+  });
+});
+
+function explainFirst(program: string) {
+  const [first, ...others] = check(parse(program), catalogue).mistakes;
+  if (!first) throw new Error("nothing is wrong");
+  return explain([first, ...others], program, catalogue);
+}
+
+test("of many mistakes five are told and all are counted", () => {
+  const { message } = explainFirst("x.y()\n".repeat(200));
+  expect(message).toContain("199 more mistakes:");
+  expect(message.match(/^line \d+, column 1: /gm)).toHaveLength(4);
+});

@@ -1,0 +1,174 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { catalogue } from "../../../functions/code/catalogue.ts";
+import { check } from "../../../functions/code/checker.ts";
+import { explain } from "../../../functions/code/explain.ts";
+import { LanguageError, type Mistake } from "../../../functions/code/mistake.ts";
+import { parse } from "../../../functions/code/parser.ts";
+import { valueOf } from "../../../functions/code/value.ts";
+
+/** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
+function mistakesIn(program: string): Mistake[] {
+  try {
+    return check(parse(program), catalogue).mistakes;
+  } catch (error) {
+    if (error instanceof LanguageError) return [error.mistake];
+    throw error;
+  }
+}
+
+const sound = `accounts.list(status="active", page=1, page_size=10) # first
+workspaces.add(account_id='3f2504e0-4f89-41d3-9a0c-0305e82c3301', name="""Sales "and" \\u00e9""",); me.get()
+workspaces.list(
+  account_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+  page_size=100,
+)
+`;
+
+const pieces = [
+  ...Array.from("()[]{},:;=.-+#\\\n\r\t \"'`“\u0000\u2028😀"),
+  '"""',
+  "'''",
+  "\\\n",
+  "\\u00",
+  "\ud800",
+  "0",
+  "01",
+  "1e",
+  "1e999",
+  "None",
+  "true",
+  "__proto__",
+  "workspaces.add",
+  "accounts.list(",
+  "account_id=",
+  '{"a": ',
+  "page_size=101",
+];
+const soup = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary", maxLength: 5 })), {
+  maxLength: 60,
+});
+
+/** A program without a mistake that has been cut somewhere and mended with something else. */
+const spoiled = fc
+  .tuple(fc.nat(300), fc.nat(20), soup)
+  .map(([at, length, parts]) => sound.slice(0, at) + parts.slice(0, 3).join("") + sound.slice(at + length));
+const programs = fc.oneof(
+  soup.map((parts) => parts.join("")),
+  spoiled,
+);
+
+test("the program that is spoiled below has no mistake", () => {
+  expect(mistakesIn(sound)).toEqual([]);
+});
+
+test("random programs end in the language's own errors, each at a place inside the program", () => {
+  fc.assert(
+    fc.property(programs, (program) => {
+      const lines = program.split(/\r\n|\r|\n/);
+      for (const { at, message, code } of mistakesIn(program)) {
+        expect(message).not.toBe("");
+        expect(code).toMatch(/^[a-z_]+$/);
+        expect(at.line).toBeLessThanOrEqual(lines.length);
+        expect(at.column).toBeLessThanOrEqual(Array.from(lines[at.line - 1] ?? "").length + 1);
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+const word = fc
+  .stringMatching(/^[a-z][a-z_0-9]{0,8}$/)
+  .filter((name) => !/^(constructor|prototype|none|true|false|null)$/i.test(name));
+
+/** A literal's source text, in any of the language's forms, with the value it stands for. */
+type Printed = { text: string; value: unknown };
+
+const escapesOf: Record<string, string> = { "\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r" };
+const quoted = (value: string, quotes: string, raw: boolean): string =>
+  quotes +
+  Array.from(value, (char) => {
+    const point = char.codePointAt(0) ?? 0;
+    if (escapesOf[char] !== undefined) return escapesOf[char];
+    if (raw) return char;
+    return point > 0xffff ? `\\U${point.toString(16).padStart(8, "0")}` : `\\u${point.toString(16).padStart(4, "0")}`;
+  }).join("") +
+  quotes;
+
+const string = fc
+  .tuple(fc.string({ unit: "grapheme" }), fc.constantFrom('"', "'", '"""', "'''"), fc.boolean())
+  .map(([value, quotes, raw]): Printed => ({ text: quoted(value, quotes, raw), value }));
+const number = fc
+  .oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }))
+  .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value))
+  .map((value): Printed => ({ text: String(value), value: value + 0 }));
+const constant = fc.constantFrom<Printed>(
+  ...["True", "true"].map((text) => ({ text, value: true })),
+  ...["False", "false"].map((text) => ({ text, value: false })),
+  ...["None", "null"].map((text) => ({ text, value: null })),
+);
+const { literal } = fc.letrec<{ literal: Printed; list: Printed; dict: Printed }>((tie) => ({
+  literal: fc.oneof({ maxDepth: 5 }, string, number, constant, tie("list"), tie("dict")),
+  list: fc.array(tie("literal"), { maxLength: 4 }).map((items) => ({
+    text: `[${items.map(({ text }) => text).join(",\n ")}]`,
+    value: items.map(({ value }) => value),
+  })),
+  dict: fc.uniqueArray(fc.tuple(word, tie("literal")), { selector: ([key]) => key, maxLength: 4 }).map((members) => ({
+    text: `{${members.map(([key, { text }]) => `'${key}' : ${text},`).join(" # comment\n")}}`,
+    value: Object.fromEntries(members.map(([key, { value }]) => [key, value])),
+  })),
+}));
+
+/** Dicts without a prototype as plain ones, and no negative zero. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+test("a printed literal parses back to itself", () => {
+  fc.assert(
+    fc.property(word, literal, (name, { text, value }) => {
+      const argument = parse(`f(${name}=${text})`).statements[0]?.args[0];
+      expect(argument?.name).toBe(name);
+      expect(argument && plain(valueOf(argument.value))).toEqual(plain(value));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("JSON text with plain names parses as itself, so that a program can be made with a JSON printer", () => {
+  const json = fc.jsonValue().filter((value) => {
+    const text = JSON.stringify(value);
+    return !/__proto__|constructor|prototype/.test(text) && !/\d{16}/.test(text);
+  });
+  fc.assert(
+    fc.property(json, (value) => {
+      const argument = parse(`f(x=${JSON.stringify(value)})`).statements[0]?.args[0];
+      expect(argument && plain(valueOf(argument.value))).toEqual(plain(value));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("nesting deeper than the limit ends in the limit's error, however it is written", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom("[", '{"k":', "[0,", '{"a":1,"b":'), { minLength: 32, maxLength: 2_000 }),
+      (opened) => {
+        expect(mistakesIn(`f(x=${opened.join("")}`)).toMatchObject([{ code: "nesting_too_deep" }]);
+      },
+    ),
+  );
+});
+
+test("an explanation shows the line of the mistake with the caret under its column", () => {
+  fc.assert(
+    fc.property(programs, (program) => {
+      const [first, ...others] = mistakesIn(program);
+      if (!first) return;
+      const { message, line, column } = explain([first, ...others], program, catalogue);
+      expect({ line, column }).toEqual(first.at);
+      expect(message).toContain(`\nline ${line}, column ${column}:\n`);
+      expect(message.split(/\r\n|\r|\n/).some((shown) => /^[ \t]*\^$/.test(shown))).toBe(true);
+    }),
+    { numRuns: 2_000 },
+  );
+});

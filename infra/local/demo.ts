@@ -9,7 +9,7 @@ import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import { accessKey } from "../../shared/auth/access.ts";
 import { planGrants, superAdminWrite, type Grantable, type Subject } from "../../shared/auth/grants.ts";
 import { mintServiceToken, serviceTokenWrite } from "../../shared/auth/service-token.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import type { TokenIssuer } from "./issuer.ts";
 
@@ -36,9 +36,13 @@ const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accou
  * Makes the demo accounts and their people unless they are there, and writes `demo.json` (mode 0600) with
  * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept.
  */
-export async function seedDemo(options: { issuer: TokenIssuer; dataDir: string; baseUrl: string }): Promise<Demo> {
-  const { issuer, dataDir, baseUrl } = options;
-  const table = openTable(documentClient(), process.env["TABLE_NAME"] ?? "", { readUnits: 0, writeUnits: 0, calls: 0 });
+export async function seedDemo(options: {
+  table: Table;
+  issuer: TokenIssuer;
+  dataDir: string;
+  baseUrl: string;
+}): Promise<Demo> {
+  const { table, issuer, dataDir, baseUrl } = options;
   const mint = (sub: string, given_name: string, family_name: string): string =>
     issuer.mint(
       { sub, given_name, family_name, email: `${given_name.toLowerCase()}@example.com`, locale: "en" },

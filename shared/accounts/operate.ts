@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { planGrants } from "../auth/grants.ts";
-import { Problem } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -33,7 +33,7 @@ export async function createClient(table: Table, name: string): Promise<Client> 
 /** The client, or 404. */
 export async function getClient(table: Table, clientId: string): Promise<Client> {
   const client = await table.get(clientKey(clientId), StoredClient);
-  if (!client) throw new Problem("not_found", `There is no client ${clientId}.`);
+  if (!client) throw notFound();
   return client;
 }
 

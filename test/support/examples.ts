@@ -5,7 +5,7 @@ import type { Account } from "./world.ts";
 export type Example = Record<string, unknown>;
 
 async function newWorkspaceId({ id, owner }: Account): Promise<string> {
-  const name = `Example ${Math.random()}`;
+  const name = "Example";
   const created = await request("POST", `/v1/public/accounts/${id}/workspaces`, { token: owner.token, body: { name } });
   return String(created.body.id);
 }

@@ -1,0 +1,93 @@
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { Problem } from "../../shared/errors.ts";
+import { StartProblem } from "../local/start-problem.ts";
+import { commands, type Command } from "./commands.ts";
+import { connect } from "./connect.ts";
+
+const usageText = `Usage: npm run operator -- <command> [options]
+
+${Object.entries(commands)
+  .map(([name, { summary, options }]) =>
+    [`  ${name.padEnd(18)}${summary}`, ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(14)}${description}`)].join("\n"),
+  )
+  .join("\n")}
+
+Everywhere:
+    --table NAME    A deployed table (or TABLE_NAME), with AWS credentials; without it the local one in DATA_DIR.
+    --json          Answer as one line of JSON.
+    --help          This text.
+
+Exit codes: 0 done, 1 refused or failed, 2 not understood.
+`;
+
+/** The command line was not understood; the message says why. */
+class Misuse extends Error {}
+
+type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
+
+function parse(argv: readonly string[]): Parsed | "help" {
+  const names = [...new Set(Object.values(commands).flatMap(({ options }) => Object.keys(options)))];
+  const { values, positionals } = parseLeniently(argv, ["table", ...names]);
+  if (values["help"] === true || positionals[0] === "help") return "help";
+  const name = positionals.join(" ");
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!command) throw new Misuse(name === "" ? "Say what to do." : `There is no command "${name}".`);
+  const table = values["table"] ?? process.env["TABLE_NAME"];
+  return {
+    command,
+    options: checkedOptions(command, values),
+    tableName: typeof table === "string" && table !== "" ? table : undefined,
+    json: values["json"] === true,
+  };
+}
+
+function parseLeniently(
+  argv: readonly string[],
+  names: readonly string[],
+): { values: Record<string, unknown>; positionals: string[] } {
+  const strings = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: { ...strings, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+    });
+  } catch (error) {
+    throw new Misuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function checkedOptions({ options }: Command, values: Record<string, unknown>): Record<string, string> {
+  const schema = z.strictObject(Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])));
+  const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
+  const result = schema.safeParse(Object.fromEntries(given));
+  if (result.success) return result.data;
+  const complaints = result.error.issues.map((issue) =>
+    issue.code === "unrecognized_keys" ? `--${issue.keys.join(", --")} does not belong here` : `--${issue.path.join(".")}: ${issue.message}`,
+  );
+  throw new Misuse(complaints.join("\n"));
+}
+
+async function run({ command, options, tableName, json }: Parsed): Promise<void> {
+  const connection = await connect(tableName);
+  try {
+    const answer = await command.run(connection.table, options);
+    const lines = Object.entries(answer).map(([name, value]) => `${name.padEnd(12)} ${String(value)}`);
+    process.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join("\n")}\n(${connection.place})\n`);
+  } finally {
+    await connection.close();
+  }
+}
+
+try {
+  const parsed = parse(process.argv.slice(2));
+  if (parsed === "help") process.stdout.write(usageText);
+  else await run(parsed);
+} catch (error) {
+  const missing = error instanceof Problem && error.code === "not_found";
+  const known = error instanceof Problem || error instanceof Misuse || error instanceof StartProblem;
+  const hint = error instanceof Misuse ? "\nnpm run operator -- --help shows what there is." : "";
+  process.stderr.write(`${error instanceof Error ? (missing ? "No account or client has this id." : known ? error.message : error.stack) : String(error)}${hint}\n`);
+  process.exitCode = error instanceof Misuse ? 2 : 1;
+}

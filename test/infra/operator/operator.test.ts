@@ -1,0 +1,61 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { request } from "../../support/request.ts";
+import { newAccount, newUser } from "../../support/world.ts";
+
+type Outcome = { code: number; out: string; err: string };
+
+/** Runs the command as a person would, against the tests' table. */
+const operator = (...args: string[]): Promise<Outcome> =>
+  new Promise((settle) => {
+    const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
+    execFile(process.execPath, [main, ...args], { env: process.env }, (error, out, err) =>
+      settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
+    );
+  });
+
+test("creates a client and an account whose owner can work in it at once", async () => {
+  const owner = newUser();
+  const client = JSON.parse((await operator("client", "create", "--name", "Initech", "--json")).out);
+  const created = await operator("account", "create", "--client", client.client_id, "--name", "Main", "--owner", owner.id, "--json");
+  const account = JSON.parse(created.out);
+  expect(account).toMatchObject({ name: "Main", status: "active", client_id: client.client_id, owner_id: owner.id });
+  const { body } = await request("GET", "/v1/public/accounts", { token: owner.token });
+  expect(body.items).toMatchObject([{ id: account.account_id, client: { name: "Initech" } }]);
+});
+
+test("suspends and reopens an account; both can be repeated", async () => {
+  const { id, owner } = await newAccount();
+  const status = async () => (await request("GET", `/v1/public/accounts/${id}`, { token: owner.token })).body.status;
+  for (const verb of ["suspend", "suspend", "reopen", "reopen"]) {
+    expect(await operator("account", verb, "--account", id)).toMatchObject({ code: 0 });
+    expect(await status()).toBe(verb === "suspend" ? "suspended" : "active");
+  }
+});
+
+test.each([
+  [[], /Say what to do/],
+  [["account", "destroy"], /no command "account destroy"/],
+  [["constructor"], /no command/],
+  [["client", "create"], /--name/],
+  [["client", "create", "--name", "x", "--owner", "y"], /--owner does not belong here/],
+  [["account", "suspend", "--account", "42"], /--account: Not a UUID/],
+  [["client", "create", "--nmae", "x"], /nmae/],
+])("answers %j with exit code 2 and says what is wrong", async (args, message) => {
+  const { code, out, err } = await operator(...args);
+  expect([code, out]).toEqual([2, ""]);
+  expect(err).toMatch(message);
+});
+
+test("answers an unknown account with exit code 1", async () => {
+  const { code, err } = await operator("account", "suspend", "--account", "99999999-9999-4999-8999-999999999999");
+  expect(code).toBe(1);
+  expect(err).toMatch(/No account or client has this id/);
+});
+
+test("shows its commands and exit codes with --help", async () => {
+  const { code, out } = await operator("--help");
+  expect(code).toBe(0);
+  for (const part of ["client create", "account suspend", "--json", "Exit codes"]) expect(out).toContain(part);
+});

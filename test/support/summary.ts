@@ -1,0 +1,14 @@
+import type { Reporter, TestModule } from "vitest/node";
+
+/** Ends a run with the line CI reads: `N passed, N failed`, and `, N skipped` where any were. */
+export default class Summary implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
+    const count = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
+    for (const module of modules) {
+      if (module.errors().length > 0) count.failed += 1;
+      for (const test of module.children.allTests()) count[test.result().state] += 1;
+    }
+    const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : "";
+    process.stdout.write(`${count.passed} passed, ${count.failed + count.pending} failed${skipped}\n`);
+  }
+}

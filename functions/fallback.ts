@@ -20,10 +20,16 @@ function allowedMethods(path: string): string[] {
   return template === undefined ? [] : (methods[template] ?? []);
 }
 
-/** Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing. */
+/**
+ * Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing.
+ * OPTIONS gets 204, to which the gateway adds the CORS headers of a preflight when origins are configured.
+ */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
   const allow = allowedMethods(event.rawPath);
+  if (allow.length > 0 && event.requestContext.http.method === "OPTIONS") {
+    return sealed({ statusCode: 204, headers: { allow: ["OPTIONS", ...allow].join(", ") } }, requestId);
+  }
   const problem =
     allow.length === 0
       ? notFound()

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
+
 import { problemCodes, problemOf } from "../shared/errors.ts";
 import type { Asset } from "./assets.ts";
 import type { LambdaSpec } from "./lambdas.ts";

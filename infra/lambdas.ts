@@ -16,14 +16,12 @@ export const fileOf = (routeName: string): string =>
 
 /** Every Lambda of the product: one per route, and the few doors that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
-  ...routes.map(
-    (route): LambdaSpec => ({
-      name: route.name,
-      file: fileOf(route.name),
-      access: route.access,
-      triggers: [`${route.method} ${route.path as `/${string}`}`],
-    }),
-  ),
+  ...routes.map((route): LambdaSpec => ({
+    name: route.name,
+    file: fileOf(route.name),
+    access: route.access,
+    triggers: [`${route.method} ${route.path as `/${string}`}`],
+  })),
   {
     name: "code",
     file: "functions/code/handler.ts",

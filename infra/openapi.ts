@@ -1,12 +1,15 @@
 import { writeFile, mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+
 import * as z from "zod";
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
+
+import { route as a2a } from "../functions/code/a2a.ts";
 import { routes } from "../functions/routes.ts";
 import { type ProblemCode, problemCodes, problemOf } from "../shared/errors.ts";
 import type { Route } from "../shared/route.ts";
-import { codeOperations } from "./openapi-code.ts";
 import { families } from "./openapi-families.ts";
+import { mcpRoute } from "./openapi-mcp.ts";
 
 const Problem = z
   .object({
@@ -46,6 +49,7 @@ export function problemsOf(route: Route): ProblemCode[] {
   const codes: ProblemCode[] = ["unauthenticated", "token_expired", "token_revoked", "malformed_json"];
   if (route.capability !== null && route.capability !== "account.view") codes.push("forbidden");
   if (inAccount && route.access === "write") codes.push("account_suspended");
+  if (route === mcpRoute) codes.push("forbidden");
   if (inAccount) codes.push("not_found");
   if (hasBody || route.method !== "GET") codes.push("body_too_large", "unsupported_media_type");
   codes.push(...route.problems, "internal", "busy", "upstream_unavailable");
@@ -79,11 +83,16 @@ const needs = ({ capability, open }: Route): string =>
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const location = { Location: { schema: { type: "string" }, description: "Where the created resource is read." } } as const;
+  const location = {
+    Location: { schema: { type: "string" }, description: "Where the created resource is read." },
+  } as const;
+  const isFunction = routes.includes(route);
   return {
     operationId: route.name,
     summary: route.summary,
-    description: [route.description, needs(route), `Code mode: \`${route.name}\`.`].filter(Boolean).join("\n\n"),
+    description: [route.description, needs(route), isFunction ? `Code mode: \`${route.name}\`.` : ""]
+      .filter(Boolean)
+      .join("\n\n"),
     tags: [route.name.split(".")[0] ?? route.name],
     requestParams: {
       path: route.params,
@@ -110,8 +119,10 @@ function operation(route: Route): ZodOpenApiOperationObject {
 
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   const grouped: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
-  for (const route of routes) (grouped[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
-  return { ...grouped, ...codeOperations };
+  for (const route of [...routes, a2a, mcpRoute]) {
+    (grouped[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
+  }
+  return grouped;
 }
 
 /** zod states a UUID's pattern beside its format, and the safe-integer bounds of every integer: noise to a reader. */

@@ -32,6 +32,8 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
 const Environment = z.object({
   TABLE_NAME: z.string().min(3),
   ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
+  /** Web origins whose pages may call the API, with commas. */
+  ALLOWED_ORIGINS: z.string().default(""),
   LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
 });
 export type Environment = z.output<typeof Environment>;

@@ -20,13 +20,14 @@ type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal
 export const bodyLimitBytes = 1_048_576;
 
 /**
- * A Lambda handler around `answer`, by the only middy chain: body (size, media type, JSON), the answer,
- * whatever is thrown shaped for the caller, headers, and one log line.
+ * A Lambda handler around `answer`, by the only middy chain: authentication, body (size, media type, JSON),
+ * the answer, whatever is thrown shaped for the caller, headers, and one log line.
  */
 export function lambda(name: string, answer: (request: Request, door: Door) => Promise<Response>): Handler {
   const parseBody = jsonBodyParser().before;
   const chain = middy((request: Request, call: Call) => answer(request, call.door))
-    .before((run) => {
+    .before(async (run) => {
+      await run.context.door.authenticate();
       const { body, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
       checkSize(body, isBase64Encoded);

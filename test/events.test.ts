@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { beforeAll, expect, test } from "vitest";
+
 import { lambdas } from "../infra/lambdas.ts";
 import { createAccount, createClient } from "../shared/accounts/operate.ts";
 import { answerOf, handlerOf, type Answer } from "./support/request.ts";
@@ -27,13 +29,20 @@ async function feed(name: string): Promise<Answer> {
 test("the sample POSTs, plain and base64, create their workspaces, and the sample GET lists them", async () => {
   expect(await feed("rest-post")).toMatchObject({ status: 201, body: { name: "Sales" } });
   expect(await feed("rest-post-base64")).toMatchObject({ status: 201, body: { name: "Support" } });
-  expect(await feed("rest-get")).toMatchObject({ status: 200, body: { total: 2 }, headers: { "x-request-id": "sample" } });
+  expect(await feed("rest-get")).toMatchObject({
+    status: 200,
+    body: { total: 2 },
+    headers: { "x-request-id": "sample" },
+  });
 });
 
 test("the sample A2A envelope runs both of its calls", async () => {
   const { body } = await feed("a2a");
   expect(body).toMatchObject({ request_id: "req-1", status: "completed", complexity_score: 2 });
-  expect(body.responses.map((entry: { function: string }) => entry.function)).toEqual(["workspaces.add", "workspaces.list"]);
+  expect(body.responses.map((entry: { function: string }) => entry.function)).toEqual([
+    "workspaces.add",
+    "workspaces.list",
+  ]);
 });
 
 test("the sample MCP call answers the same envelope as text", async () => {

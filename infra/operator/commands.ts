@@ -1,4 +1,5 @@
 import * as z from "zod";
+
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/accounts/operate.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { Problem } from "../../shared/errors.ts";
@@ -16,7 +17,12 @@ const Name = z.string().trim().min(1).max(255);
 const account = { description: "The account's id.", schema: Id };
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
-const accountResult = ({ id, name, status, client }: Awaited<ReturnType<typeof getAccount>>): Record<string, unknown> => ({
+const accountResult = ({
+  id,
+  name,
+  status,
+  client,
+}: Awaited<ReturnType<typeof getAccount>>): Record<string, unknown> => ({
   account_id: id,
   name,
   status,

@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+
 import * as z from "zod";
+
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import { ensureTable, startEngine } from "../local/engine.ts";
 import { engineNote, localTableName } from "../local/engine-note.ts";
+import { ensureTable, startEngine } from "../local/engine.ts";
 import { readSettings } from "../local/settings.ts";
 
 /** A table to operate on, where it is, and how to let go of it. */
@@ -17,7 +19,11 @@ const usage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined) {
-    return { table: openTable(documentClient(), tableName, usage()), place: `table ${tableName}`, close: async () => {} };
+    return {
+      table: openTable(documentClient(), tableName, usage()),
+      place: `table ${tableName}`,
+      close: async () => {},
+    };
   }
   const { dataDir } = readSettings(process.env);
   const running = await runningEndpoint(join(dataDir, engineNote));

@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util";
+
 import * as z from "zod";
+
 import { Problem } from "../../shared/errors.ts";
 import { StartProblem } from "../local/start-problem.ts";
 import { commands, type Command } from "./commands.ts";
@@ -9,7 +11,10 @@ const usageText = `Usage: npm run operator -- <command> [options]
 
 ${Object.entries(commands)
   .map(([name, { summary, options }]) =>
-    [`  ${name.padEnd(18)}${summary}`, ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(14)}${description}`)].join("\n"),
+    [
+      `  ${name.padEnd(18)}${summary}`,
+      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(14)}${description}`),
+    ].join("\n"),
   )
   .join("\n")}
 
@@ -59,12 +64,16 @@ function parseLeniently(
 }
 
 function checkedOptions({ options }: Command, values: Record<string, unknown>): Record<string, string> {
-  const schema = z.strictObject(Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])));
+  const schema = z.strictObject(
+    Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
+  );
   const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
   const result = schema.safeParse(Object.fromEntries(given));
   if (result.success) return result.data;
   const complaints = result.error.issues.map((issue) =>
-    issue.code === "unrecognized_keys" ? `--${issue.keys.join(", --")} does not belong here` : `--${issue.path.join(".")}: ${issue.message}`,
+    issue.code === "unrecognized_keys"
+      ? `--${issue.keys.join(", --")} does not belong here`
+      : `--${issue.path.join(".")}: ${issue.message}`,
   );
   throw new Misuse(complaints.join("\n"));
 }
@@ -88,6 +97,8 @@ try {
   const missing = error instanceof Problem && error.code === "not_found";
   const known = error instanceof Problem || error instanceof Misuse || error instanceof StartProblem;
   const hint = error instanceof Misuse ? "\nnpm run operator -- --help shows what there is." : "";
-  process.stderr.write(`${error instanceof Error ? (missing ? "No account or client has this id." : known ? error.message : error.stack) : String(error)}${hint}\n`);
+  process.stderr.write(
+    `${error instanceof Error ? (missing ? "No account or client has this id." : known ? error.message : error.stack) : String(error)}${hint}\n`,
+  );
   process.exitCode = error instanceof Misuse ? 2 : 1;
 }

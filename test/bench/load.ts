@@ -32,8 +32,8 @@ const loadMs = (file: string, cache?: string): number =>
 export async function bundleLoad(): Promise<Figure[]> {
   const folder = await mkdtemp(join(tmpdir(), "hosted-mail-bench-"));
   try {
-    const cjs = join(folder, "cjs");
-    const esm = join(folder, "esm");
+    const [cjs, esm, plain] = ["cjs", "esm", "plain"].map((name) => join(folder, name)) as [string, string, string];
+    await bundleLambdas([bare], plain, { credentials: "anywhere" });
     await bundleLambdas([route, bare], cjs, { format: "cjs" });
     await bundleLambdas([route, bare], esm, { format: "esm" });
     for (const { name } of [route, bare]) {
@@ -43,6 +43,7 @@ export async function bundleLoad(): Promise<Figure[]> {
     const cache = join(folder, "cache");
     await mkdir(cache);
     const variants = {
+      plainCjs: () => loadMs(join(plain, "bare/index.js")),
       routeCjs: () => loadMs(join(cjs, "route/index.js")),
       bareCjs: () => loadMs(join(cjs, "bare/index.js")),
       routeEsm: () => loadMs(join(esm, "route/esm.mjs")),
@@ -60,12 +61,14 @@ export async function bundleLoad(): Promise<Figure[]> {
     return [
       { name: "bundle of workspaces.list, minified", value: size / 1000, unit: "kB", bar: 460 },
       { name: "load, CommonJS", value: of("routeCjs"), unit: "ms" },
-      { name: "load, bare client, CommonJS", value: of("bareCjs"), unit: "ms" },
-      { name: "route / bare client, CommonJS", value: of("routeCjs") / of("bareCjs"), unit: "×", bar: 1.15 },
+      { name: "load, bare client as the SDK ships it", value: of("plainCjs"), unit: "ms" },
+      { name: "load, bare client with our credentials", value: of("bareCjs"), unit: "ms" },
+      { name: "route / bare client as shipped", value: of("routeCjs") / of("plainCjs"), unit: "×", bar: 1.15 },
+      { name: "route / bare client with our credentials", value: of("routeCjs") / of("bareCjs"), unit: "×" },
       { name: "load, ES module", value: of("routeEsm"), unit: "ms" },
       { name: "route / bare client, ES module", value: of("routeEsm") / of("bareEsm"), unit: "×" },
       { name: "load, CommonJS from compile cache", value: of("routeCached"), unit: "ms" },
-      { name: "route / bare client, both from compile cache", value: of("routeCached") / of("bareCached"), unit: "×" },
+      { name: "… bare client from compile cache", value: of("bareCached"), unit: "ms" },
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });

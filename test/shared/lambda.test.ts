@@ -129,3 +129,14 @@ test.each([
   expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
   expect(answer.headers["allow"]?.split(", ").toSorted()).toEqual(allow.split(", ").toSorted());
 });
+
+test("answers OPTIONS on a known path with what it takes, and on another with 404", async () => {
+  const answer = await request("OPTIONS", "/v1/public/accounts");
+  expect([answer.status, answer.headers["allow"]]).toEqual([204, "OPTIONS, GET"]);
+  expect((await request("OPTIONS", "/v1/public/nothing")).status).toBe(404);
+});
+
+test("answers 401 before it looks at a body", async () => {
+  const answer = await request("POST", "/v1/public/accounts/x/workspaces", { body: "{" });
+  expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
+});

@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
+
 import { expect, test } from "vitest";
+
 import { request } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";
 
@@ -18,7 +20,17 @@ const operator = (...args: string[]): Promise<Outcome> =>
 test("creates a client and an account whose owner can work in it at once", async () => {
   const owner = newUser();
   const client = JSON.parse((await operator("client", "create", "--name", "Initech", "--json")).out);
-  const created = await operator("account", "create", "--client", client.client_id, "--name", "Main", "--owner", owner.id, "--json");
+  const created = await operator(
+    "account",
+    "create",
+    "--client",
+    client.client_id,
+    "--name",
+    "Main",
+    "--owner",
+    owner.id,
+    "--json",
+  );
   const account = JSON.parse(created.out);
   expect(account).toMatchObject({ name: "Main", status: "active", client_id: client.client_id, owner_id: owner.id });
   const { body } = await request("GET", "/v1/public/accounts", { token: owner.token });

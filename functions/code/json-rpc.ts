@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+import { json, type Response } from "../../shared/answer.ts";
+
+/** JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. */
+const Id = z.union([z.string(), z.int()]);
+const Message = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: Id.optional(),
+  method: z.string(),
+  params: z.looseObject({}).optional(),
+});
+
+export type Id = z.output<typeof Id>;
+export type Message = { id?: Id; method: string; params: Record<string, unknown> };
+
+export const errorCodes = { invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602 } as const;
+
+/** A request or (without an id) a notification; undefined for batches and everything else. */
+export function readMessage(body: unknown): Message | undefined {
+  const { data } = Message.safeParse(body);
+  return data && { method: data.method, params: data.params ?? {}, ...(data.id === undefined ? {} : { id: data.id }) };
+}
+
+/** The id of what is not a message, as far as it has one. */
+export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse(body).data?.id ?? null;
+
+export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });
+
+export const failure = (id: Id | null, code: number, message: string, status = 200): Response =>
+  json(status, { jsonrpc: "2.0", id, error: { code, message } });

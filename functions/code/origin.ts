@@ -1,0 +1,16 @@
+import { Problem } from "../../shared/errors.ts";
+
+/** The host of an origin or a `Host` header on this machine itself, with any port. */
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
+
+/**
+ * Refuses a browser's request from a page that is not allowed (403), against DNS rebinding. `allowed` is a list
+ * with commas. A server reached over loopback also allows pages of this machine. Other clients send no `Origin`.
+ */
+export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
+  const { origin, host = "" } = headers;
+  if (origin === undefined) return;
+  if (origin !== "" && allowed.split(",").some((one) => one.trim() === origin)) return;
+  if (loopback.test(host) && origin.startsWith("http://") && loopback.test(origin.slice("http://".length))) return;
+  throw new Problem("forbidden", "Requests from this web origin are not allowed.");
+}

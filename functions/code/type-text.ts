@@ -1,0 +1,46 @@
+import type * as z from "zod";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** A JSON schema as a person would say it: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
+export function typeText(schema: Schema | boolean, definitions: Record<string, Schema> = {}): string {
+  if (typeof schema === "boolean") return "anything";
+  const inner = (part: Schema | boolean): string => typeText(part, definitions);
+  const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
+  if (referred) return inner(referred);
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return [...new Set(choices.map(inner))].join(" or ");
+  switch (schema.type) {
+    case "array":
+      return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? inner(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
+    case "object":
+      return schema.properties ? `dict {${members(schema, inner)}}` : "dict";
+    case "string":
+      return `string${schema.format === undefined ? range(schema.minLength, schema.maxLength, " characters") : ` (${schema.format})`}`;
+    case "integer":
+    case "number":
+      return schema.type + range(schema.minimum, schema.maximum);
+    case undefined:
+      return "anything";
+    default:
+      return [schema.type].flat().join(" or ");
+  }
+}
+
+const members = (schema: Schema, inner: (part: Schema | boolean) => string): string =>
+  Object.entries(schema.properties ?? {})
+    .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
+    .join(", ");
+
+/** zod gives every integer the bounds of safe integers: those say nothing. */
+const bound = (value: number | undefined): number | undefined =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
+
+function range(from: number | undefined, to: number | undefined, unit = ""): string {
+  const [least, most] = [bound(from), bound(to)];
+  if (least === undefined && most === undefined) return "";
+  if (most === undefined) return ` (at least ${least}${unit})`;
+  return least === undefined ? ` (at most ${most}${unit})` : ` (${least} to ${most}${unit})`;
+}

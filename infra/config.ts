@@ -1,0 +1,71 @@
+import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import * as z from "zod";
+
+import { readEnvironment } from "../shared/env.ts";
+
+/** Given as a list or as one string with commas. */
+const Origins = z
+  .union([
+    z.array(z.string()),
+    z.string().transform((text) =>
+      text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    ),
+  ])
+  .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin is scheme://host[:port]")));
+
+const Settings = z.object({
+  /** Names the deployment; the stack is `hosted-mail-<stage>`. */
+  stage: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
+    .default("dev"),
+  /** `ISSUERS` as shared/env.ts reads it: JSON text, or the list itself in cdk.json. */
+  issuers: z.union([z.string(), z.array(z.unknown()).transform((list) => JSON.stringify(list))]).optional(),
+  /** Web origins that may call the API from a browser; none turns CORS off. */
+  allowedOrigins: Origins.default([]),
+  logLevel: z.enum(["debug", "info", "error", "silent"]).default("info"),
+  /** One of the retentions that CloudWatch Logs offers. */
+  logRetentionDays: z.coerce.number().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
+  /** Who is told about alarms; nobody when absent. */
+  alarmEmail: z.email().optional(),
+  /** For all callers together; each principal's own limit is in the code. */
+  throttleRatePerSecond: z.coerce.number().int().positive().default(500),
+  throttleBurst: z.coerce.number().int().positive().default(1000),
+});
+export type Config = z.output<typeof Settings> & { issuers: string };
+
+/** Refuses every token: `.invalid` resolves nowhere (RFC 2606), so a synthesis needs no identity provider. */
+const placeholderIssuers = JSON.stringify([
+  {
+    issuer: "https://issuer.invalid",
+    audience: ["not-configured"],
+    jwksUri: "https://issuer.invalid/.well-known/jwks.json",
+    algorithms: ["RS256"],
+  },
+]);
+
+/** `logRetentionDays` is `LOG_RETENTION_DAYS` in the environment. */
+const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+
+/**
+ * Reads the deployment's settings from CDK context first (`-c stage=prod`), then from the environment (`STAGE=prod`).
+ * Throws with every malformed setting at once, and when the CDK CLI is at an AWS account but no issuer is configured.
+ */
+export function readConfig(context: (key: string) => unknown, env: Record<string, string | undefined>): Config {
+  const given = Object.keys(Settings.shape).map((key) => [key, context(key) ?? (env[variableOf(key)] || undefined)]);
+  const result = Settings.safeParse(Object.fromEntries(given));
+  if (!result.success) throw new Error(`The deployment is not configured:\n${z.prettifyError(result.error)}`);
+  const settings = result.data;
+  if (settings.issuers === undefined && env["CDK_DEFAULT_ACCOUNT"] !== undefined) {
+    throw new Error(
+      "No token issuer is configured: set ISSUERS, or -c issuers=…, to the JSON list that shared/env.ts describes.",
+    );
+  }
+  const issuers = settings.issuers ?? placeholderIssuers;
+  // A list that the functions would refuse is refused here, before anything is deployed.
+  readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
+  return { ...settings, issuers };
+}

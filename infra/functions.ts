@@ -1,0 +1,87 @@
+import { join } from "node:path";
+
+import { CfnResource, Duration } from "aws-cdk-lib";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import * as lambda from "aws-cdk-lib/aws-lambda";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+
+import type { LambdaSpec } from "./lambdas.ts";
+
+/** What all functions have in common. `bundleDir` holds a folder of each function's name. */
+type Common = { table: Table; logGroup: LogGroup; bundleDir: string; environment: Record<string, string> };
+
+const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
+
+/** What a function's `access` lets it do with the table. A transaction is authorized by the actions of its parts. */
+const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
+  none: [],
+  read: readActions,
+  write: [
+    ...readActions,
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:ConditionCheckItem",
+  ],
+};
+
+/** `dns_records.list` → `DnsRecordsListFunction`: what a template, `sam local` and an ARN call the function. */
+export const functionId = (name: string): string => `${pascalCase(name)}Function`;
+
+const pascalCase = (name: string): string =>
+  name
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+
+/** One function per Lambda, each under a role of its own that allows what it declares and nothing else. */
+export const addFunctions = (
+  scope: Construct,
+  lambdas: readonly LambdaSpec[],
+  common: Common,
+): Map<string, lambda.Function> => new Map(lambdas.map((spec) => [spec.name, addFunction(scope, spec, common)]));
+
+function addFunction(scope: Construct, spec: LambdaSpec, common: Common): lambda.Function {
+  const added = new lambda.Function(scope, spec.name, {
+    description: spec.triggers.join(", "),
+    code: lambda.Code.fromAsset(join(common.bundleDir, spec.name)),
+    handler: "index.handler",
+    runtime: lambda.Runtime.NODEJS_24_X,
+    architecture: lambda.Architecture.ARM_64,
+    memorySize: 512,
+    timeout: Duration.seconds(spec.name === "code" ? 29 : 10),
+    environment: common.environment,
+    role: addRole(scope, spec, common),
+    logGroup: common.logGroup,
+    // As JSON, Lambda passes the lines of shared/log.ts on as they are; LOG_LEVEL alone decides which are written.
+    loggingFormat: lambda.LoggingFormat.JSON,
+    applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
+    // One line a request is ours; the platform speaks up about time-outs and crashes only.
+    systemLogLevelV2: lambda.SystemLogLevel.WARN,
+  });
+  return setLogicalId(added, functionId(spec.name));
+}
+
+function addRole(scope: Construct, spec: LambdaSpec, { table, logGroup }: Common): Role {
+  const actions = tableActions[spec.access];
+  const role = new Role(scope, `${spec.name}.role`, {
+    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    inlinePolicies: {
+      logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
+      ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
+    },
+  });
+  return setLogicalId(role, `${pascalCase(spec.name)}Role`);
+}
+
+const allow = (actions: readonly string[], resource: string): PolicyDocument =>
+  new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources: [resource] })] });
+
+function setLogicalId<C extends Construct>(construct: C, logicalId: string): C {
+  const resource = construct.node.defaultChild;
+  if (!CfnResource.isCfnResource(resource)) throw new Error(`${construct.node.path} is not a resource`);
+  resource.overrideLogicalId(logicalId);
+  return construct;
+}

@@ -8,7 +8,10 @@ export const engineNote = "engine.json";
 export const localTableName = "hosted-mail-local";
 
 /** Writes the note; the returned function takes it away again. */
-export async function leaveEngineNote(dataDir: string, note: { endpoint: string; pid: number | null }): Promise<() => Promise<void>> {
+export async function leaveEngineNote(
+  dataDir: string,
+  note: { endpoint: string; pid: number | null },
+): Promise<() => Promise<void>> {
   const file = join(dataDir, engineNote);
   await writeFile(file, `${JSON.stringify(note)}\n`, { mode: 0o600 });
   return () => rm(file, { force: true });

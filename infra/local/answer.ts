@@ -1,0 +1,62 @@
+import type { ServerResponse } from "node:http";
+
+import { connectionHeaders } from "./event.ts";
+
+/** What leaves over the wire. Header names are in lower case; a list becomes one header line each. */
+export type Answer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
+
+/** A JSON answer, for what the gateway itself has to say. */
+export const jsonAnswer = (status: number, value: unknown, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: Buffer.from(JSON.stringify(value)),
+});
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function headersOf(headers: unknown): Record<string, string> {
+  if (headers === undefined || headers === null) return {};
+  if (!isRecord(headers)) throw new Error("`headers` is not an object");
+  return Object.fromEntries(
+    Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), String(value)] as const)
+      .filter(([name]) => !connectionHeaders.has(name) && name !== "content-length"),
+  );
+}
+
+function bodyOf({ body, isBase64Encoded }: Record<string, unknown>): Buffer {
+  if (body === undefined || body === null) return Buffer.alloc(0);
+  if (typeof body !== "string") throw new Error("`body` is not a string");
+  return Buffer.from(body, isBase64Encoded === true ? "base64" : "utf8");
+}
+
+/**
+ * The answer to a handler's result, payload format 2.0: without `statusCode` the whole result is a JSON
+ * body with status 200. Throws when API Gateway would answer 500: a member of the wrong type.
+ */
+export function answerOf(result: unknown): Answer {
+  if (!isRecord(result) || result["statusCode"] === undefined) return jsonAnswer(200, result ?? null);
+  const { statusCode, cookies } = result;
+  if (typeof statusCode !== "number" || !Number.isInteger(statusCode) || statusCode < 200 || statusCode > 599) {
+    throw new Error(`\`statusCode\` is ${JSON.stringify(statusCode)}`);
+  }
+  if (cookies !== undefined && !Array.isArray(cookies)) throw new Error("`cookies` is not a list");
+  const body = bodyOf(result);
+  return {
+    status: statusCode,
+    headers: {
+      ...(body.length === 0 ? {} : { "content-type": "text/plain; charset=utf-8" }),
+      ...headersOf(result["headers"]),
+      ...(cookies === undefined ? {} : { "set-cookie": cookies.map(String) }),
+    },
+    body,
+  };
+}
+
+/** Writes an answer. To HEAD and with 204 and 304 node:http sends no body, and those two have no length (RFC 9110 §8.6). */
+export function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  const hasLength = status !== 204 && status !== 304;
+  response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
+  response.end(body);
+}

@@ -1,0 +1,40 @@
+import type { Served } from "./gateway.ts";
+
+/** What the banner shows of the demo. */
+export type DemoTokens = { accounts: readonly { owner: { token: string } }[] };
+
+const mcpConfiguration = (baseUrl: string, token: string): string =>
+  JSON.stringify({
+    mcpServers: {
+      "hosted-mail": {
+        type: "http",
+        url: `${baseUrl}/v1/public/mcp`,
+        headers: { Authorization: `Bearer ${token}` },
+      },
+    },
+  });
+
+/** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
+export function banner(baseUrl: string, demo: DemoTokens, dataDir: string, database: string): string {
+  const token = demo.accounts[0]?.owner.token ?? "";
+  return `
+The hosted mail API runs at ${baseUrl}
+
+List the accounts of the demo's first owner:
+curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'
+
+For an MCP client:
+${mcpConfiguration(baseUrl, token)}
+
+Reference   ${baseUrl}/docs
+OpenAPI     ${baseUrl}/v1/public/openapi.json
+Tokens      ${baseUrl}/_local/tokens
+Data        ${dataDir} (stays; delete the folder to begin again)
+Database    ${database}
+Stop        Ctrl-C
+`;
+}
+
+/** One line a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
+export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
+  `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;

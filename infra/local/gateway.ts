@@ -1,0 +1,85 @@
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { Socket } from "node:net";
+
+import { jsonAnswer, send } from "./answer.ts";
+import { type ResponderOptions, createResponder } from "./respond.ts";
+
+/** One line of the gateway's log. `path` is percent-encoded, without the query. */
+export type Served = { method: string; path: string; status: number; durationMs: number };
+
+export type GatewayOptions = ResponderOptions & {
+  /** 0 takes a free one. */
+  port: number;
+  stopTimeoutMs?: number;
+  onServed?: (served: Served) => void;
+};
+
+export type Gateway = {
+  port: number;
+  /** Stops accepting, lets requests in flight finish, closes all connections; within the stop time-out. */
+  stop: () => Promise<void>;
+};
+
+/** The connections of a server that have no request in flight, browsers' spare ones among them. */
+function trackIdle(server: Server): ReadonlySet<Socket> {
+  const idle = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    idle.add(socket);
+    socket.once("close", () => idle.delete(socket));
+  });
+  server.on("request", ({ socket }, response) => {
+    idle.delete(socket);
+    response.once("close", () => socket.destroyed || idle.add(socket));
+  });
+  return idle;
+}
+
+/**
+ * API Gateway on 127.0.0.1: what it does with an HTTP API in front of Lambda functions, done in this
+ * process. Rejects when the port cannot be had, with the error of node:net.
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { port, stopTimeoutMs = 5000, onServed } = options;
+  const respond = createResponder(options);
+  let stopping = false;
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedAt = performance.now();
+    const answer = await respond(request);
+    if (stopping) response.setHeader("connection", "close");
+    try {
+      send(response, answer);
+    } catch (error) {
+      // A header that cannot be sent, a line break in its value for one.
+      options.onError?.("gateway", error);
+      send(response, jsonAnswer(500, { message: "Internal Server Error" }));
+    }
+    onServed?.({
+      method: request.method ?? "",
+      path: (request.url ?? "").replace(/\?.*$/s, ""),
+      status: response.statusCode,
+      durationMs: performance.now() - startedAt,
+    });
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  const idle = trackIdle(server);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : port,
+    stop: async () => {
+      stopping = true;
+      const timer = setTimeout(() => server.closeAllConnections(), stopTimeoutMs);
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of idle) socket.destroy();
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

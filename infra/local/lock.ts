@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import { type Server, connect, createServer } from "node:net";
+
+/** Somebody else holds the lock; `pid` is theirs, if they told us. */
+export class Locked extends Error {
+  readonly pid: number | undefined;
+
+  constructor(pid: number | undefined) {
+    super(`held by ${pid === undefined ? "another process" : `process ${pid}`}`);
+    this.pid = pid;
+  }
+}
+
+const listen = (server: Server, address: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(address, resolve);
+  });
+
+const askHolder = (address: string): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    let text = "";
+    const socket = connect(address);
+    socket.setEncoding("utf8").setTimeout(1000, () => socket.destroy());
+    socket.on("data", (chunk) => (text += chunk));
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(/^\d+$/.test(text) ? Number(text) : undefined));
+  });
+
+/**
+ * Holds a name for as long as this process lives, or until the returned function is called. The lock is
+ * an abstract Unix socket (unix(7), Linux only): the kernel frees it however the process ends, so there
+ * is no stale lock to clear, and whoever finds it taken can ask the holder for its pid. Throws `Locked`.
+ */
+export async function holdLock(name: string): Promise<() => Promise<void>> {
+  const digest = createHash("sha256").update(name).digest("hex");
+  const address = `\0hosted-mail-api-${digest.slice(0, 32)}`;
+  const server = createServer((socket) => socket.on("error", () => {}).end(String(process.pid)));
+  try {
+    await listen(server, address);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
+      throw new Locked(await askHolder(address));
+    }
+    throw error;
+  }
+  server.unref();
+  return () => new Promise((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,126 @@
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import * as z from "zod";
+
+import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import type { LambdaSpec } from "../lambdas.ts";
+import { leaveEngineNote, localTableName } from "./engine-note.ts";
+import { type Engine, ensureTable, foreignEngine, startEngine } from "./engine.ts";
+import { type GatewayOptions, startGateway } from "./gateway.ts";
+import type { Handler } from "./invoke.ts";
+import { type TokenIssuer, openIssuer } from "./issuer.ts";
+import type { LambdaFunction } from "./respond.ts";
+import type { Settings } from "./settings.ts";
+import { StartProblem, reasonOf } from "./start-problem.ts";
+import { tokenPaths } from "./tokens.ts";
+
+/** What runs, given from outside. */
+export type Parts<Demo> = {
+  lambdas: readonly LambdaSpec[];
+  /** Writes what the docs and fallback functions read; answers the folder, their DOCS_DIR. */
+  prepareDocs: (dataDir: string) => string | Promise<string>;
+  seedDemo: (place: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
+};
+
+export type Runtime<Demo> = {
+  baseUrl: string;
+  endpoint: string;
+  demo: Demo;
+  /** Lets requests finish, then ends the engine. */
+  stop: () => Promise<void>;
+  /** Settles, with what it said last, if the engine ends without being asked to. */
+  died: Promise<string>;
+};
+
+const project = resolve(import.meta.dirname, "../..");
+
+async function prepareDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StartProblem(`The data folder ${dataDir} (DATA_DIR) cannot be made: ${reasonOf(error)}`);
+  }
+}
+
+/** The environment a deployed function has, for the handlers and for the SDK in them. */
+function setEnvironment(engine: Engine, issuer: TokenIssuer): { tableName: string } {
+  const { env } = process;
+  const tableName = (env["TABLE_NAME"] ??= localTableName);
+  env["AWS_ENDPOINT_URL_DYNAMODB"] = engine.endpoint;
+  env["AWS_REGION"] ??= "us-east-1";
+  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
+  env["LOG_LEVEL"] ??= "error";
+  if (engine.pid === null) {
+    env["AWS_ACCESS_KEY_ID"] ??= "local";
+    env["AWS_SECRET_ACCESS_KEY"] ??= "local";
+    return { tableName };
+  }
+  // Whatever account this shell is logged in to, the embedded engine is none of its business.
+  for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"]) delete env[name];
+  env["AWS_ACCESS_KEY_ID"] = "local";
+  env["AWS_SECRET_ACCESS_KEY"] = "local";
+  return { tableName };
+}
+
+const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
+
+async function loadFunction({ name, file, triggers }: LambdaSpec): Promise<LambdaFunction> {
+  const module: unknown = await import(pathToFileURL(resolve(project, file)).href);
+  const { success, data } = LambdaModule.safeParse(module);
+  if (!success) throw new Error(`${file} does not export a handler`);
+  return { name, triggers, handler: data.handler };
+}
+
+async function openGateway(options: GatewayOptions): ReturnType<typeof startGateway> {
+  try {
+    return await startGateway(options);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EADDRINUSE") {
+      throw new StartProblem(`Port ${options.port} is taken. Stop what has it, or choose another: PORT=8081 npm start`);
+    }
+    if (code === "EACCES") throw new StartProblem(`Port ${options.port} is not for everybody. Set PORT above 1023.`);
+    throw error;
+  }
+}
+
+/**
+ * The product on one machine: engine, table, handlers, gateway, demo. It sets the process's environment,
+ * as handlers read theirs from there. Throws, with nothing left running; `StartProblem` where the person
+ * at the keyboard can help.
+ */
+export async function startRuntime<Demo>(
+  settings: Settings,
+  parts: Parts<Demo>,
+  hooks: Pick<GatewayOptions, "onServed" | "onError">,
+): Promise<Runtime<Demo>> {
+  const { dataDir, endpoint, port, corsOrigins, allowedHosts } = settings;
+  await prepareDataDir(dataDir);
+  const engine =
+    endpoint === undefined ? await startEngine({ dbPath: join(dataDir, "table.db") }) : foreignEngine(endpoint);
+  const running = [engine.stop];
+  const stop = async (): Promise<void> => {
+    for (const end of running.toReversed()) await end();
+  };
+  try {
+    const issuer = await openIssuer(join(dataDir, "issuer.json"));
+    const { tableName } = setEnvironment(engine, issuer);
+    await ensureTable(engine.endpoint, tableName);
+    running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: engine.pid }));
+    process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
+    const functions = await Promise.all(parts.lambdas.map(loadFunction));
+    let demo: Demo | undefined;
+    const localPaths = tokenPaths(issuer, () => demo);
+    const gateway = await openGateway({ port, functions, localPaths, corsOrigins, allowedHosts, ...hooks });
+    running.push(gateway.stop);
+    const baseUrl = `http://127.0.0.1:${gateway.port}`;
+    const table = openTable(documentClient(), tableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+    demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
+    return { baseUrl, endpoint: engine.endpoint, demo, stop, died: engine.died };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+import { resolve } from "node:path";
+
+import { StartProblem } from "./start-problem.ts";
+
+/** How one starts the product: everything optional, from the environment. */
+export type Settings = {
+  port: number;
+  dataDir: string;
+  /** A DynamoDB endpoint to use instead of the embedded engine. */
+  endpoint?: string;
+  corsOrigins: string[];
+  allowedHosts: string[];
+};
+
+const listOf = (text = ""): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim().toLowerCase())
+    .filter((part) => part !== "");
+
+function portOf(text = "8080"): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new StartProblem(`PORT is "${text}"; it must be a number from 0 to 65535.`);
+  return port;
+}
+
+/**
+ * PORT (default 8080), DATA_DIR (default `.data` in the project), AWS_ENDPOINT_URL_DYNAMODB, and with
+ * commas CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
+ */
+export function readSettings(source: Record<string, string | undefined>): Settings {
+  const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];
+  return {
+    port: portOf(source["PORT"]),
+    dataDir: resolve(source["DATA_DIR"] ?? resolve(import.meta.dirname, "../../.data")),
+    ...(endpoint ? { endpoint } : {}),
+    corsOrigins: listOf(source["CORS_ORIGINS"]),
+    allowedHosts: listOf(source["ALLOWED_HOSTS"]),
+  };
+}

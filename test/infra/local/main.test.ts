@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { engineNote } from "../../../infra/local/engine-note.ts";
+import { gatewayFor } from "./wire.ts";
+
+const main = resolve(import.meta.dirname, "../../../infra/local/main.ts");
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "main-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+/** The product as `npm start` starts it, without this run's own environment. */
+function spawnMain(
+  env: Record<string, string>,
+): ChildProcess & { stdout: NodeJS.ReadableStream; stderr: NodeJS.ReadableStream } {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env["PATH"], PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+type Product = {
+  child: ChildProcess;
+  printed: string;
+  baseUrl: string;
+  token: string;
+  exit: () => Promise<number | null>;
+};
+
+async function startMain(env: Record<string, string>): Promise<Product> {
+  const child = spawnMain(env);
+  const exited = once(child, "exit");
+  const errors = text(child.stderr);
+  let printed = "";
+  child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  while (!printed.includes("Ctrl-C")) {
+    const ended = await Promise.race([once(child.stdout, "data").then(() => false), exited.then(() => true)]);
+    if (ended) throw new Error(await errors);
+  }
+  const [, baseUrl = ""] = /runs at (\S+)/.exec(printed) ?? [];
+  const [, token = ""] = /Bearer (\S+)'/.exec(printed) ?? [];
+  const exit = async (): Promise<number | null> => {
+    await exited;
+    return child.exitCode;
+  };
+  return { child, printed, baseUrl, token, exit };
+}
+
+/** A start that fails: its exit code and what it said. */
+async function failMain(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
+  const child = spawnMain(env);
+  const said = await text(child.stderr);
+  if (child.exitCode === null) await once(child, "exit");
+  return { code: child.exitCode, said };
+}
+
+const get = (url: string, token?: string): Promise<Response> =>
+  fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
+
+test("everything the banner promises is there", async () => {
+  const dataDir = await newFolder();
+  const { baseUrl, token, child, exit } = await startMain({ DATA_DIR: dataDir });
+  const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
+  expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
+  expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);
+  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens"]) {
+    expect((await get(baseUrl + page)).status).toBe(200);
+  }
+  const demo: unknown = await (await get(`${baseUrl}/_local/tokens`)).json();
+  expect(JSON.parse(await readFile(join(dataDir, "demo.json"), "utf8"))).toEqual(demo);
+  child.kill("SIGINT");
+  expect(await exit()).toBe(0);
+});
+
+test("a minted token is let in as whom it names", async () => {
+  const { baseUrl } = await startMain({ DATA_DIR: await newFolder() });
+  const minted = await fetch(`${baseUrl}/_local/tokens`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ sub: "11111111-1111-4111-8111-11111111111a", email: "new@example.com" }),
+  });
+  const { token } = JSON.parse(await minted.text());
+  expect(await (await get(`${baseUrl}/v1/public/me`, token)).json()).toMatchObject({ email: "new@example.com" });
+});
+
+test("data, keys and service account tokens outlive a restart; only their owner can read the secrets", async () => {
+  const dataDir = await newFolder();
+  const workspaces = (product: Product, init: RequestInit = {}): Promise<Response> =>
+    fetch(`${product.baseUrl}/v1/public/accounts/11111111-1111-4111-8111-111111111111/workspaces`, {
+      ...init,
+      headers: { authorization: `Bearer ${first.token}`, "content-type": "application/json" },
+    });
+  const first = await startMain({ DATA_DIR: dataDir });
+  const added = await workspaces(first, { method: "POST", body: JSON.stringify({ name: "Survivors" }) });
+  expect(added.status).toBe(201);
+  first.child.kill("SIGTERM");
+  expect(await first.exit()).toBe(0);
+  const second = await startMain({ DATA_DIR: dataDir });
+  expect(await (await workspaces(second)).json()).toMatchObject({ total: 1, items: [{ name: "Survivors" }] });
+  for (const file of ["issuer.json", "demo.json"]) {
+    expect((await stat(join(dataDir, file))).mode & 0o077).toBe(0);
+  }
+});
+
+test("the engine's address is noted for the operator's command as long as it runs, and Ctrl-C ends both", async () => {
+  const dataDir = await newFolder();
+  const { child, printed, exit } = await startMain({ DATA_DIR: dataDir });
+  const [, endpoint = ""] = /embedded, at (\S+)/.exec(printed) ?? [];
+  expect(JSON.parse(await readFile(join(dataDir, engineNote), "utf8"))).toMatchObject({ endpoint });
+  expect((await fetch(endpoint)).status).toBe(200);
+  child.kill("SIGINT");
+  // npm and the terminal both hand on the same key press.
+  child.kill("SIGINT");
+  expect(await exit()).toBe(0);
+  await expect(fetch(endpoint)).rejects.toThrow();
+  expect(existsSync(join(dataDir, engineNote))).toBe(false);
+});
+
+test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
+  const dataDir = await newFolder();
+  const { child, baseUrl } = await startMain({ DATA_DIR: dataDir });
+  const { code, said } = await failMain({ DATA_DIR: dataDir });
+  expect(code).toBe(1);
+  expect(said).toContain(`held by process ${child.pid}`);
+  expect(said).not.toContain("at async");
+  expect((await get(`${baseUrl}/_local/tokens`)).status).toBe(200);
+});
+
+test("a port that is taken is said in one sentence that names PORT; exit 1, and no engine or demo is left", async () => {
+  const port = await gatewayFor({});
+  const dataDir = await newFolder();
+  const { code, said } = await failMain({ DATA_DIR: dataDir, PORT: String(port) });
+  expect(code).toBe(1);
+  expect(said.trim()).toMatch(new RegExp(`^Port ${port} is taken\\..*PORT=\\d+ npm start$`));
+  expect(existsSync(join(dataDir, "demo.json"))).toBe(false);
+  expect(existsSync(join(dataDir, "table.db-wal"))).toBe(false);
+});
+
+test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner says whose database it is", async () => {
+  const dataDir = await newFolder();
+  const endpoint = process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "";
+  const env = { DATA_DIR: dataDir, AWS_ENDPOINT_URL_DYNAMODB: endpoint, TABLE_NAME: "main-test" };
+  const { printed, baseUrl, token } = await startMain(env);
+  expect(printed).toContain(`yours, at ${endpoint}`);
+  expect(existsSync(join(dataDir, "table.db"))).toBe(false);
+  expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
+});

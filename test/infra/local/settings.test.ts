@@ -1,0 +1,53 @@
+import { resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { banner, servedLine } from "../../../infra/local/banner.ts";
+import { readSettings } from "../../../infra/local/settings.ts";
+import { StartProblem } from "../../../infra/local/start-problem.ts";
+
+test("without a word from the environment: port 8080, .data in the project, no CORS, no other names", () => {
+  expect(readSettings({})).toEqual({
+    port: 8080,
+    dataDir: resolve(import.meta.dirname, "../../../.data"),
+    corsOrigins: [],
+    allowedHosts: [],
+  });
+});
+
+test("lists are comma separated, in lower case and without blanks", () => {
+  const settings = readSettings({ CORS_ORIGINS: " https://A.example ,", ALLOWED_HOSTS: "Box.test,b.test" });
+  expect(settings).toMatchObject({ corsOrigins: ["https://a.example"], allowedHosts: ["box.test", "b.test"] });
+});
+
+test.each(["", "x", "-1", "65536", "80.5", "0x50"])("PORT=%s is refused by name", (PORT) => {
+  expect(() => readSettings({ PORT })).toThrow(StartProblem);
+  expect(() => readSettings({ PORT })).toThrow("PORT");
+});
+
+test("an empty endpoint is none", () => {
+  expect(readSettings({ AWS_ENDPOINT_URL_DYNAMODB: "" })).not.toHaveProperty("endpoint");
+});
+
+test("the banner holds a curl to paste, an MCP configuration that parses, the data folder and the database", () => {
+  const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, "/data", "embedded");
+  expect(text).toContain("\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer tok'\n");
+  const configuration = text.split("\n").find((line) => line.startsWith("{")) ?? "";
+  expect(JSON.parse(configuration)).toEqual({
+    mcpServers: {
+      "hosted-mail": {
+        type: "http",
+        url: "http://127.0.0.1:1/v1/public/mcp",
+        headers: { Authorization: "Bearer tok" },
+      },
+    },
+  });
+  for (const part of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/data", "embedded", "Ctrl-C"]) {
+    expect(text).toContain(part);
+  }
+});
+
+test("a request is one short line", () => {
+  const served = { method: "GET", path: "/v1/a%20b", status: 200, durationMs: 3.6 };
+  expect(servedLine(served, new Date())).toMatch(/^\d\d:\d\d:\d\d GET {4}200 {4}4 ms {2}\/v1\/a%20b$/);
+});

@@ -5,6 +5,7 @@ import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
 import type { Config } from "./config.ts";
+import { corsRules } from "./cors.ts";
 import { functionId } from "./functions.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 
@@ -80,30 +81,10 @@ const operation = (path: string, name: string, credentials: string | undefined):
   },
 });
 
-const cors = (allowOrigins: readonly string[]): Record<string, unknown> => ({
-  allowOrigins,
-  allowMethods: ["GET", "POST", "PATCH", "DELETE"],
-  allowHeaders: [
-    "authorization",
-    "content-type",
-    "idempotency-key",
-    "if-match",
-    "mcp-protocol-version",
-    "x-request-id",
-  ],
-  exposeHeaders: [
-    "allow",
-    "etag",
-    "idempotency-replayed",
-    "location",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "www-authenticate",
-    "x-request-id",
-  ],
-  maxAge: 3600,
-});
+const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
+  const { allowMethods, allowHeaders, exposeHeaders, maxAgeSeconds } = corsRules;
+  return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
+};
 
 /** The route, not the path: a path can hold a mail address. */
 const accessLogFormat = JSON.stringify({

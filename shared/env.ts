@@ -34,6 +34,8 @@ const Environment = z.object({
   ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
   /** Web origins whose pages may call the API, with commas. */
   ALLOWED_ORIGINS: z.string().default(""),
+  /** `text` is for people at a terminal. */
+  LOG_FORMAT: z.enum(["json", "text"]).default("json"),
   LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
 });
 export type Environment = z.output<typeof Environment>;

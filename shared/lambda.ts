@@ -54,7 +54,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
   const table = openTable(client, env.TABLE_NAME, usage);
   const authenticated = async () =>
     (call.principal ??= await authenticate(event.headers["authorization"], verifyUser, table, clock()));
-  const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name });
+  const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
   const call: Call = {
     startedAt: performance.now(),
     usage,

@@ -4,13 +4,26 @@ export type Log = Record<"debug" | "info" | "error", (message: string, fields?: 
 
 const order: LogLevel[] = ["debug", "info", "error", "silent"];
 
-/** One JSON object per line on standard output, each with `base`. Never hand it a header, a body or a secret. */
-export function createLog(level: LogLevel, base: LogFields): Log {
+/** `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts` for a request, the fields as JSON for the rest. */
+function textLine(now: Date, message: string, fields: LogFields): string {
+  const { method, status, duration_ms: ms, read_units: read, write_units: written, path } = fields;
+  const time = now.toTimeString().slice(0, 8);
+  if (message !== "request") return `${time} ${message} ${JSON.stringify(fields)}`;
+  const took = Number(ms).toFixed(0).padStart(4);
+  return `${time} ${String(method).padEnd(6)} ${String(status)} ${took} ms  ${String(read)} RU ${String(written)} WU  ${String(path)}`;
+}
+
+/**
+ * One JSON object per line on standard output, each with `base`; or a line of text for a person.
+ * Never hand it a header, a body or a secret.
+ */
+export function createLog(level: LogLevel, base: LogFields, format: "json" | "text" = "json"): Log {
   const write = (line: LogLevel) => (message: string, fields?: LogFields) => {
     if (order.indexOf(line) < order.indexOf(level)) return;
-    process.stdout.write(
-      `${JSON.stringify({ time: new Date().toISOString(), level: line, message, ...base, ...fields })}\n`,
-    );
+    const now = new Date();
+    const all = { ...base, ...fields };
+    const json = () => JSON.stringify({ time: now.toISOString(), level: line, message, ...all });
+    process.stdout.write(`${format === "text" ? textLine(now, message, all) : json()}\n`);
   };
   return { debug: write("debug"), info: write("info"), error: write("error") };
 }

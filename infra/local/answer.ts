@@ -3,7 +3,13 @@ import type { ServerResponse } from "node:http";
 import { connectionHeaders } from "./event.ts";
 
 /** What leaves over the wire. Header names are in lower case; a list becomes one header line each. */
-export type Answer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
+export type Answer = {
+  status: number;
+  headers: Record<string, string | string[]>;
+  body: Buffer;
+  /** The Lambda function it comes from; the gateway's own answers have none. */
+  by?: string;
+};
 
 /** A JSON answer, for what the gateway itself has to say. */
 export const jsonAnswer = (status: number, value: unknown, headers: Record<string, string> = {}): Answer => ({

@@ -1,29 +1,5 @@
+import { corsRules } from "../cors.ts";
 import type { Answer } from "./answer.ts";
-
-/** The CORS rules of the gateway, in the terms of API Gateway's `CorsConfiguration`. */
-export const corsRules = {
-  allowMethods: ["GET", "POST", "PATCH", "DELETE"],
-  allowHeaders: [
-    "authorization",
-    "content-type",
-    "idempotency-key",
-    "if-match",
-    "mcp-protocol-version",
-    "x-request-id",
-  ],
-  exposeHeaders: [
-    "allow",
-    "etag",
-    "idempotency-replayed",
-    "location",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "www-authenticate",
-    "x-request-id",
-  ],
-  maxAgeSeconds: 3600,
-} as const;
 
 type RequestHeaders = ReadonlyMap<string, string>;
 

@@ -10,7 +10,7 @@ export const localTableName = "hosted-mail-local";
 /** Writes the note; the returned function takes it away again. */
 export async function leaveEngineNote(
   dataDir: string,
-  note: { endpoint: string; pid: number | null },
+  note: { endpoint: string; pid: number },
 ): Promise<() => Promise<void>> {
   const file = join(dataDir, engineNote);
   await writeFile(file, `${JSON.stringify(note)}\n`, { mode: 0o600 });

@@ -139,7 +139,6 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
           { AttributeName: "SK", KeyType: "RANGE" },
         ],
         BillingMode: "PAY_PER_REQUEST",
-        StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
       }),
     );
   } catch (error) {
@@ -151,7 +150,10 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
   await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
 }
 
-/** Creates the one table, as infra/table.ts declares it, unless it is there. Throws `StartProblem`. */
+/**
+ * Creates the one table as infra/table.ts declares it, unless it is there, but without its stream: nothing
+ * reads it here yet, and the engine's writes slow down with every record in it. Throws `StartProblem`.
+ */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {
   const client = controlPlane(endpoint);
   try {

@@ -5,7 +5,7 @@ import { jsonAnswer, send } from "./answer.ts";
 import { type ResponderOptions, createResponder } from "./respond.ts";
 
 /** One line of the gateway's log. `path` is percent-encoded, without the query. */
-export type Served = { method: string; path: string; status: number; durationMs: number };
+export type Served = { method: string; path: string; status: number; durationMs: number; by?: string };
 
 export type GatewayOptions = ResponderOptions & {
   /** 0 takes a free one. */
@@ -59,6 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       path: (request.url ?? "").replace(/\?.*$/s, ""),
       status: response.statusCode,
       durationMs: performance.now() - startedAt,
+      ...(answer.by === undefined ? {} : { by: answer.by }),
     });
   }
 

@@ -40,11 +40,13 @@ function stopOnSignal(stop: () => Promise<void>): void {
 
 async function main(settings: Settings): Promise<void> {
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
+  // Functions that use the table log their requests themselves, with the units they consumed.
+  const logging = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
   const runtime = await startRuntime(
     settings,
     { lambdas, prepareDocs, seedDemo },
     {
-      onServed: (served) => isQuiet || say(servedLine(served, new Date())),
+      onServed: (served) => isQuiet || logging.has(served.by ?? "") || say(servedLine(served, new Date())),
       onError: (name, error) => complain(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
     },
   );

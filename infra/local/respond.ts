@@ -85,6 +85,7 @@ function createRunner(options: ResponderOptions): (wire: WireRequest, target: Ta
     const { name, handler } = found.target;
     const identified = (answer: Answer): Answer => ({
       ...answer,
+      by: name,
       headers: { ...answer.headers, "apigw-requestid": event.requestContext.requestId },
     });
     try {

@@ -51,7 +51,8 @@ function setEnvironment(engine: Engine, issuer: TokenIssuer): { tableName: strin
   env["AWS_ENDPOINT_URL_DYNAMODB"] = engine.endpoint;
   env["AWS_REGION"] ??= "us-east-1";
   env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
-  env["LOG_LEVEL"] ??= "error";
+  env["LOG_LEVEL"] ??= "info";
+  env["LOG_FORMAT"] ??= "text";
   if (engine.pid === null) {
     env["AWS_ACCESS_KEY_ID"] ??= "local";
     env["AWS_SECRET_ACCESS_KEY"] ??= "local";
@@ -107,8 +108,9 @@ export async function startRuntime<Demo>(
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));
     const { tableName } = setEnvironment(engine, issuer);
+    process.env["ALLOWED_ORIGINS"] = corsOrigins.join(",");
     await ensureTable(engine.endpoint, tableName);
-    running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: engine.pid }));
+    running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
     let demo: Demo | undefined;

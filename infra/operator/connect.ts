@@ -43,7 +43,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
   };
 }
 
-const Note = z.object({ endpoint: z.url(), pid: z.int().nullable() });
+const Note = z.object({ endpoint: z.url(), pid: z.int() });
 
 /** The endpoint that the running product wrote down; undefined when there is none or its process is gone. */
 async function runningEndpoint(file: string): Promise<string | undefined> {
@@ -51,7 +51,7 @@ async function runningEndpoint(file: string): Promise<string | undefined> {
   const note = text === undefined ? undefined : Note.safeParse(JSON.parse(text)).data;
   if (!note) return undefined;
   try {
-    if (note.pid !== null) process.kill(note.pid, 0);
+    process.kill(note.pid, 0);
     return note.endpoint;
   } catch {
     return undefined;

@@ -6,12 +6,21 @@ import { join } from "node:path";
 import { writeAssets } from "../../infra/assets.ts";
 import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
 import { lambdas } from "../../infra/lambdas.ts";
-import { ensureTable, startEngine } from "../../infra/local/engine.ts";
+import { ensureTable, startEngine, type Engine } from "../../infra/local/engine.ts";
 import { createIssuer } from "../../infra/local/issuer.ts";
 
 /** One engine and one table for the whole run; every test makes its own account in it. */
 export default async function setup(): Promise<() => Promise<void>> {
   const engine = await startEngine();
+  try {
+    return await prepare(engine);
+  } catch (error) {
+    await engine.stop();
+    throw error;
+  }
+}
+
+async function prepare(engine: Engine): Promise<() => Promise<void>> {
   const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
   const docs = await mkdtemp(join(tmpdir(), "hosted-mail-test-"));
   await writeAssets(docs, [...docsAssets(), ...fallbackAssets(lambdas)]);

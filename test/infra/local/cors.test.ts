@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { corsRules } from "../../../infra/local/cors.ts";
+import { corsRules } from "../../../infra/cors.ts";
 import { echo, gatewayWith, sendRequest } from "./wire.ts";
 
 const origin = "https://app.example";

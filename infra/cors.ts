@@ -1,0 +1,24 @@
+/** The CORS rules of the gateway, deployed and local, in the terms of API Gateway's `CorsConfiguration`. */
+export const corsRules = {
+  allowMethods: ["GET", "POST", "PATCH", "DELETE"],
+  allowHeaders: [
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "mcp-protocol-version",
+    "x-request-id",
+  ],
+  exposeHeaders: [
+    "allow",
+    "etag",
+    "idempotency-replayed",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+    "x-request-id",
+  ],
+  maxAgeSeconds: 3600,
+} as const;

@@ -31,3 +31,12 @@ export function idWithOrdinal(ordinal: number): string {
 export function ordinalOf(id: string): number | undefined {
   return id.charAt(14) === "8" ? Number.parseInt(id.replaceAll("-", "").slice(0, 10), 16) : undefined;
 }
+
+/** A UUIDv7 (RFC 9562 §5.7): ids made later sort later, to the millisecond. */
+export function timeOrderedId(now: Date): string {
+  const random = randomBytes(10).toString("hex");
+  const variant = ((Number.parseInt(random.charAt(19), 16) & 3) | 8).toString(16);
+  return dashed(
+    `${now.getTime().toString(16).padStart(12, "0")}7${random.slice(0, 3)}${variant}${random.slice(3, 18)}`,
+  );
+}

@@ -1,4 +1,4 @@
-import { standingOf } from "./auth/access.ts";
+import { asSuperAdmin, standingOf } from "./auth/access.ts";
 import { viewOf } from "./auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
@@ -33,28 +33,35 @@ async function authorize(
 ): Promise<Permissions> {
   const accountId = params["account_id"];
   if (typeof accountId !== "string") return noPermissions;
-  const { permissions, accountStatus } = await standingOf(table, principal, accountId, route.access === "write");
+  const own = await standingOf(table, principal, accountId, route.access === "write");
+  const enough = isAllowed(route, params, own.permissions) && !isNarrowed(route, own.permissions);
+  const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  checkCapability(route, params, permissions);
-  if (accountStatus === "suspended" || accountStatus === "closed") {
+  if (!isAllowed(route, params, permissions)) throw refusal(route, params, permissions);
+  if (route.access === "write" && (accountStatus === "suspended" || accountStatus === "closed")) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
   return permissions;
 }
 
+function isAllowed({ capability, scope }: Route, params: Record<string, unknown>, permissions: Permissions): boolean {
+  if (capability === null) return permissions.member;
+  if (scope === "visible") return holdsAnywhere(permissions, capability);
+  return covers(permissions, capability, scope ? scope(params) : []);
+}
+
+/** Whether a list would show these permissions less than the whole account. */
+const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
+  scope === "visible" && capability !== null && !covers(permissions, capability, []);
+
 /**
  * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.
  * Who holds it elsewhere gets the same 404 for a thing outside of their scopes and for one that does not exist.
  */
-function checkCapability(route: Route, params: Record<string, unknown>, permissions: Permissions): void {
-  const { capability, scope } = route;
-  if (capability === null) return;
-  const scopes = typeof scope === "function" ? scope(params) : [];
-  const allowed =
-    scope === "visible" ? holdsAnywhere(permissions, capability) : covers(permissions, capability, scopes);
-  if (allowed) return;
+function refusal({ capability, scope }: Route, params: Record<string, unknown>, permissions: Permissions): Problem {
+  if (capability === null) return notFound();
   const view = viewOf(capability);
   const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (typeof scope === "function" && !nowhere && !covers(permissions, view, scopes)) throw notFound();
-  throw new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
+  if (typeof scope === "function" && !nowhere && !covers(permissions, view, scope(params))) return notFound();
+  return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 
 import * as z from "zod";
 
+import { assignmentsOn, planRevocation } from "./auth/assignments.ts";
 import { scopesHeld, type Scope } from "./auth/permissions.ts";
 import { notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
@@ -95,6 +96,12 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
   return workspace;
 }
 
+/** The write that holds only as long as the workspace exists; undefined when it does not. */
+export async function findWorkspace(table: Table, accountId: string, id: string): Promise<Write | undefined> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
+}
+
 /** A page of the workspaces the principal sees, oldest first. */
 export async function listWorkspaces(
   accountId: string,
@@ -142,9 +149,12 @@ export function renameWorkspace(
   });
 }
 
-/** Deletes an empty workspace; 404, 409 `workspace_not_empty`. */
-export function deleteWorkspace(accountId: string, id: string, { table }: Context): Promise<void> {
-  return table.commit(async () => {
+/** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
+const grantsAtOnce = 10;
+
+/** Deletes an empty workspace and the grants that are bound to it; 404, 409 `workspace_not_empty`. */
+export async function deleteWorkspace(accountId: string, id: string, { table, now }: Context): Promise<void> {
+  await table.commit(async () => {
     const ordinal = ordinalOf(id);
     if (ordinal === undefined) throw notFound();
     const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
@@ -156,8 +166,22 @@ export function deleteWorkspace(accountId: string, id: string, { table }: Contex
       });
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    return { value: undefined, writes: [...writes, { delete: nameKey(accountId, workspace.name) }] };
+    const grants = await planPurge(accountId, id, { table, now });
+    return { value: undefined, writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants] };
   });
+  // Grants on an id that is never used again give nothing; dying here leaves them to be revoked, not to be used.
+  while ((await assignmentsOn(table, accountId, { type: "workspace", id })).length > 0) {
+    await table.commit(async () => ({ value: undefined, writes: await planPurge(accountId, id, { table, now }) }));
+  }
+}
+
+async function planPurge(
+  accountId: string,
+  id: string,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<Write[]> {
+  const bound = await assignmentsOn(table, accountId, { type: "workspace", id });
+  return planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now());
 }
 
 /** Where the workspace with this id would be; an id of another kind leads to an ordinal that is never given. */

@@ -7,10 +7,11 @@ import * as z from "zod";
 import { accountKey } from "../../shared/accounts/account.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import { accessKey } from "../../shared/auth/access.ts";
-import { planGrants, superAdminWrite, type Grantable, type Subject } from "../../shared/auth/grants.ts";
-import { mintServiceToken, serviceTokenWrite } from "../../shared/auth/service-token.ts";
+import { planAssignments, type Grantable } from "../../shared/auth/assignments.ts";
+import { planSuperAdmin, readHeld, type Subject } from "../../shared/auth/holders.ts";
+import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
+import { mintServiceToken, tokenWrite, type MintedToken } from "../../shared/auth/service-token.ts";
 import type { Table } from "../../shared/table/table.ts";
-import type { Write } from "../../shared/table/writes.ts";
 import type { TokenIssuer } from "./issuer.ts";
 
 type Holder = { id: string; token: string };
@@ -54,9 +55,9 @@ export async function seedDemo(options: {
     const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
     const serviceToken = mintServiceToken(seed.subarray(index * 112, (index + 1) * 112));
     await seedAccount(table, { id, name, owner });
-    await seedMember(table, id, { type: "user", id: viewer }, { role: "viewer" });
-    const known = serviceTokenWrite({ serviceAccountId: service, accountId: id, ...serviceToken });
-    await seedMember(table, id, { type: "service_account", id: service }, { role: "manager" }, known);
+    await seedMember(table, id, { type: "user", id: viewer }, { kind: "role", role: "viewer" });
+    await seedServiceAccount(table, { accountId: id, id: service, by: owner }, serviceToken);
+    await seedMember(table, id, { type: "service_account", id: service }, { kind: "role", role: "manager" });
     accounts.push({
       id,
       name,
@@ -65,7 +66,10 @@ export async function seedDemo(options: {
       service_account: { id: service, token: serviceToken.token },
     });
   }
-  await table.commit(async () => ({ value: undefined, writes: [superAdminWrite(superAdmin.id)] }));
+  await table.commit(async () => ({
+    value: undefined,
+    writes: [await planSuperAdmin(table, superAdmin.id, (grants) => [...new Set([...grants, "demo"])])],
+  }));
   const demo = {
     base_url: baseUrl,
     super_admin: { token: mint(superAdmin.id, superAdmin.given_name, superAdmin.family_name) },
@@ -84,18 +88,27 @@ async function seedAccount(
   await createAccount(table, { id, client, name, ownerId: owner }, new Date());
 }
 
-/** Gives a subject one grant in the account unless it holds something there; `extra` is written every time. */
-async function seedMember(
+/** Makes a service account unless it is there, and its token known even when the seed is a new one. */
+async function seedServiceAccount(
   table: Table,
-  accountId: string,
-  subject: Subject,
-  grant: Grantable,
-  extra?: Write,
+  { accountId, id, by }: { accountId: string; id: string; by: string },
+  minted: MintedToken,
 ): Promise<void> {
+  const known = await table.get(accessKey(accountId, { type: "service_account", id }), z.unknown());
+  const { writes } = planServiceAccount({ accountId, id, by, name: "Demo program", now: new Date() }, minted);
+  await table.commit(async () => ({
+    value: undefined,
+    writes: known ? [tokenWrite({ id, accountId, minted })] : writes,
+  }));
+}
+
+/** Gives a subject one grant in the account unless it holds something there. */
+async function seedMember(table: Table, accountId: string, subject: Subject, grant: Grantable): Promise<void> {
   await table.commit(async () => {
-    const known = await table.get(accessKey(accountId, subject), z.unknown());
-    const grants = known ? [] : await planGrants(table, accountId, subject, [grant], new Date());
-    return { value: undefined, writes: [...grants, ...(extra ? [extra] : [])] };
+    const held = await readHeld(table, accountId, subject);
+    if (held && held.grants.length > 0) return { value: undefined, writes: [] };
+    const author = { by: "demo", now: new Date() };
+    return { value: undefined, writes: (await planAssignments(table, accountId, subject, [grant], author)).writes };
   });
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
-import { planGrants } from "../auth/grants.ts";
+import { planAssignments } from "../auth/assignments.ts";
 import { notFound } from "../errors.ts";
 import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
@@ -56,8 +56,12 @@ export async function createAccount(
     };
     const { writes, ordinals } = enlist(await readAll(table, listsOf(account)), id);
     const stored: StoredAccount = { ...account, ordinals, version: 1 };
-    const owner = await planGrants(table, id, { type: "user", id: input.ownerId }, [{ owner: true }], now);
-    return { value: stored, writes: [{ put: { ...accountKey(id), ...stored }, if: "absent" }, ...writes, ...owner] };
+    const subject = { type: "user" as const, id: input.ownerId };
+    const owner = await planAssignments(table, id, subject, [{ kind: "account_owner" }], { by: "operator", now });
+    return {
+      value: stored,
+      writes: [{ put: { ...accountKey(id), ...stored }, if: "absent" }, ...writes, ...owner.writes],
+    };
   });
 }
 

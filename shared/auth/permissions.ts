@@ -2,34 +2,53 @@ import * as z from "zod";
 
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
-/** Kinds of things a grant can be narrowed to; without one it covers the whole account. */
-export const ScopeType = z.enum(["workspace"]);
-export type ScopeType = z.output<typeof ScopeType>;
-export type Scope = { type: ScopeType; id: string };
+/** What a grant can be bound to, in the specification's words; most kinds come with their families. */
+export const ResourceType = z.enum([
+  "client",
+  "account",
+  "workspace",
+  "domain",
+  "dns_record",
+  "mailbox",
+  "redirect",
+  "forwarding",
+  "credential",
+  "tenant",
+  "route",
+  "proxy",
+]);
+export type ResourceType = z.output<typeof ResourceType>;
 
-/** One grant as the decision needs it: a capability or a role, on a scope or on the account. */
+/** One thing inside an account. A thing's scopes are itself and everything that contains it but the account. */
+export type Scope = { type: ResourceType; id: string };
+const Scope = z.object({ type: ResourceType, id: z.string() });
+
+/** One grant as the decision needs it: a capability or a role, on a scope or on the whole account. */
 export const HeldGrant = z.object({
   id: z.string(),
   capability: Capability.optional(),
   role: RoleKey.optional(),
-  scope: z.object({ type: ScopeType, id: z.string() }).optional(),
+  scope: Scope.optional(),
 });
 export type HeldGrant = z.output<typeof HeldGrant>;
 
 /** What a principal may do in one account. */
 export type Permissions = {
-  /** Holds anything at all in the account; to everybody else the account does not exist. */
+  /** Belongs to the account in any way; to everybody else it does not exist. */
   member: boolean;
   /** Account owners and super admins. */
   everything: boolean;
+  superAdmin: boolean;
   grants: readonly HeldGrant[];
 };
 
-export const noPermissions: Permissions = { member: false, everything: false, grants: [] };
+export const noPermissions: Permissions = { member: false, everything: false, superAdmin: false, grants: [] };
 
-const gives = (grant: HeldGrant, capability: Capability): boolean =>
-  grant.capability === capability ||
-  (grant.role !== undefined && (roles[grant.role] as readonly Capability[]).includes(capability));
+/** The capabilities one grant gives on its scope. */
+export const capabilitiesOf = ({ capability, role }: Pick<HeldGrant, "capability" | "role">): readonly Capability[] =>
+  role === undefined ? (capability === undefined ? [] : [capability]) : roles[role];
+
+const gives = (grant: HeldGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
 
 /** Members see their account whatever they hold in it; everything else must be granted. */
 const implied = (permissions: Permissions, capability: Capability): boolean =>
@@ -54,7 +73,7 @@ export function holdsAnywhere(permissions: Permissions, capability: Capability):
 }
 
 /** The things of one type that grants of the capability name, or `all` when the whole account is covered. */
-export function scopesHeld(permissions: Permissions, capability: Capability, type: ScopeType): "all" | string[] {
+export function scopesHeld(permissions: Permissions, capability: Capability, type: ResourceType): "all" | string[] {
   if (covers(permissions, capability, [])) return "all";
   const ids = permissions.grants.flatMap((grant) =>
     gives(grant, capability) && grant.scope?.type === type ? [grant.scope.id] : [],

@@ -21,6 +21,7 @@ const Stored = z.object({
   secret_hash: z.string(),
   expires_at: z.string().optional(),
   revoked_at: z.string().optional(),
+  last_used_at: z.string().optional(),
 });
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -46,12 +47,10 @@ const hash = (secret: string): string => createHash("sha256").update(secret).dig
 /** Whether a bearer token claims to be a service account token; its checksum is not looked at yet. */
 export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
 
+export type MintedToken = { token: string; publicId: string; secretHash: string };
+
 /** A token `sat_<public id>_<secret><CRC32>`; from `seed` (112 bytes) where a demo needs the same one again. */
-export function mintServiceToken(seed: Buffer = randomBytes(112)): {
-  token: string;
-  publicId: string;
-  secretHash: string;
-} {
+export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   const publicId = base62(seed, 16);
   const secret = base62(seed.subarray(32), 40);
   const body = `sat_${publicId}_${secret}`;
@@ -59,20 +58,60 @@ export function mintServiceToken(seed: Buffer = randomBytes(112)): {
 }
 
 /** The item that makes a minted token known; only the secret's SHA-256 is kept. */
-export const serviceTokenWrite = (token: {
-  serviceAccountId: string;
+export const tokenWrite = (input: {
+  id: string;
   accountId: string;
-  publicId: string;
-  secretHash: string;
+  minted: MintedToken;
+  expiresAt?: string | null;
 }): Write => ({
   put: {
-    ...tokenKey(token.publicId),
-    id: token.serviceAccountId,
-    account_id: token.accountId,
-    public_id: token.publicId,
-    secret_hash: token.secretHash,
+    ...tokenKey(input.minted.publicId),
+    id: input.id,
+    account_id: input.accountId,
+    public_id: input.minted.publicId,
+    secret_hash: input.minted.secretHash,
+    expires_at: input.expiresAt ?? undefined,
   },
 });
+
+/** The writes that end tokens, now or at a later time but never later than they end anyway; and which were live. */
+export async function tokenEnds(
+  table: Table,
+  publicIds: readonly string[],
+  end: { revoked: Date } | { expires: string },
+): Promise<{ live: string[]; writes: Write[] }> {
+  const items = await table.getMany(publicIds.map(tokenKey));
+  const live = items.flatMap((item) => {
+    const token = item && Stored.parse(item);
+    return token && token.revoked_at === undefined ? [token] : [];
+  });
+  const writes = live.flatMap(({ public_id, expires_at }): Write[] => {
+    if ("revoked" in end) return [{ update: tokenKey(public_id), set: { revoked_at: end.revoked.toISOString() } }];
+    const sooner = expires_at !== undefined && expires_at <= end.expires;
+    return sooner ? [] : [{ update: tokenKey(public_id), set: { expires_at: end.expires } }];
+  });
+  return { live: live.map(({ public_id }) => public_id), writes };
+}
+
+/** When tokens were last used, by their public ids; those never used are left out. */
+export async function lastUses(table: Table, publicIds: readonly string[]): Promise<Map<string, string>> {
+  const items = await table.getMany(publicIds.map(tokenKey));
+  return new Map(
+    items.flatMap((item) => {
+      const token = item && Stored.parse(item);
+      return token?.last_used_at === undefined ? [] : [[token.public_id, token.last_used_at] as const];
+    }),
+  );
+}
+
+const useIsNotedEveryMs = 3_600_000;
+
+/** Notes that a token is used, at most once an hour; a request does not fail because the note does. */
+async function noteUse(table: Table, { public_id, last_used_at }: z.output<typeof Stored>, now: Date): Promise<void> {
+  if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
+  const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
+  await table.commit(async () => ({ value: undefined, writes: [note] })).catch(() => undefined);
+}
 
 /** The service account of a token. A wrong checksum is refused without reading the table. */
 export async function servicePrincipal(token: string, table: Table, now: Date): Promise<Principal> {
@@ -85,6 +124,7 @@ export async function servicePrincipal(token: string, table: Table, now: Date): 
   if (stored.expires_at !== undefined && stored.expires_at <= now.toISOString()) {
     throw new Problem("token_expired", "This access token has expired.");
   }
+  await noteUse(table, stored, now);
   const email = `${publicId}@service-accounts.invalid`;
   return { type: "service_account", id: stored.id, account_id: stored.account_id, email, groups: [] };
 }

@@ -2,8 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { createIssuer, type Person } from "../../infra/local/issuer.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
-import { planGrants, superAdminWrite, type Grantable } from "../../shared/auth/grants.ts";
-import { mintServiceToken, serviceTokenWrite } from "../../shared/auth/service-token.ts";
+import { planAssignments, type Grantable } from "../../shared/auth/assignments.ts";
+import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";
+import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
+import type { Scope } from "../../shared/auth/permissions.ts";
+import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
+import { mintServiceToken } from "../../shared/auth/service-token.ts";
 import { documentClient, openTable, type Table, type Usage } from "../../shared/table/table.ts";
 
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
@@ -35,47 +39,57 @@ export async function newAccount(options: { name?: string; clientId?: string; ow
   return { id: account.id, name, clientId: parent.id, owner };
 }
 
-/** Gives a user something in an account. */
-export async function grant(
-  account: Pick<Account, "id">,
-  user: Pick<User, "id">,
-  ...grants: Grantable[]
-): Promise<void> {
+/** What the tests give, in short. */
+export type Given = { owner: true } | { capability: Capability; scope?: Scope } | { role: RoleKey; scope?: Scope };
+
+const grantable = (given: Given): Grantable =>
+  "owner" in given
+    ? { kind: "account_owner" }
+    : ({ kind: "role" in given ? "role" : "capability", ...given } as Grantable);
+
+async function give(accountId: string, subject: Subject, given: Given[]): Promise<void> {
   const table = testTable();
-  await table.commit(async () => ({
-    value: undefined,
-    writes: await planGrants(table, account.id, { type: "user", id: user.id }, grants, new Date()),
-  }));
+  // One after another: two grants of ownership would touch the same item.
+  for (const one of given) {
+    await table.commit(async () => {
+      const author = { by: "test", now: new Date() };
+      const { writes } = await planAssignments(table, accountId, subject, [grantable(one)], author);
+      return { value: undefined, writes };
+    });
+  }
 }
 
+/** Gives a user something in an account. */
+export const grant = (account: Pick<Account, "id">, user: Pick<User, "id">, ...given: Given[]): Promise<void> =>
+  give(account.id, { type: "user", id: user.id }, given);
+
 /** A new user who holds something in an account. */
-export async function newMember(account: Pick<Account, "id">, ...grants: Grantable[]): Promise<User> {
+export async function newMember(account: Pick<Account, "id">, ...given: Given[]): Promise<User> {
   const user = newUser();
-  await grant(account, user, ...grants);
+  await grant(account, user, ...given);
   return user;
 }
 
 /** A service account of an account with its token. */
 export async function newServiceAccount(
   account: Pick<Account, "id">,
-  ...grants: Grantable[]
+  ...given: Given[]
 ): Promise<User & { publicId: string }> {
-  const table = testTable();
-  const id = randomUUID();
-  const { token, publicId, secretHash } = mintServiceToken();
-  await table.commit(async () => ({
-    value: undefined,
-    writes: [
-      serviceTokenWrite({ serviceAccountId: id, accountId: account.id, publicId, secretHash }),
-      ...(await planGrants(table, account.id, { type: "service_account", id }, grants, new Date())),
-    ],
-  }));
-  return { id, token, publicId };
+  const minted = mintServiceToken();
+  const input = { accountId: account.id, name: "Test program", by: randomUUID(), now: new Date() };
+  const { stored, writes } = planServiceAccount(input, minted);
+  await testTable().commit(async () => ({ value: undefined, writes }));
+  await give(account.id, { type: "service_account", id: stored.id }, given);
+  return { id: stored.id, token: minted.token, publicId: minted.publicId };
 }
 
 /** A user who may do everything everywhere. */
 export async function newSuperAdmin(): Promise<User> {
   const user = newUser();
-  await testTable().commit(async () => ({ value: undefined, writes: [superAdminWrite(user.id)] }));
+  const table = testTable();
+  await table.commit(async () => ({
+    value: undefined,
+    writes: [await planSuperAdmin(table, user.id, () => ["test"])],
+  }));
   return user;
 }

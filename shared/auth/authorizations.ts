@@ -1,0 +1,156 @@
+import * as z from "zod";
+
+import { notFound } from "../errors.ts";
+import { Id } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { Timestamp } from "../time.ts";
+import {
+  getAssignment,
+  getAssignments,
+  listAssignments,
+  planAssignments,
+  planRevocation,
+  SubjectType,
+  type Assignment,
+  type Grantable,
+} from "./assignments.ts";
+import { Capability } from "./capabilities.ts";
+import { requireToHold, type Handed } from "./escalation.ts";
+import { readHeld, type Subject } from "./holders.ts";
+import { ResourceType, type Scope } from "./permissions.ts";
+import { locate } from "./scopes.ts";
+
+export const GrantKind = z.enum(["capability", "account_owner", "super_admin"]);
+
+export const Grant = z
+  .object({
+    id: Id.meta({ description: "The grant's id." }),
+    grant_kind: GrantKind.meta({ description: "What kind of grant it is." }),
+    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
+    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    capability_key: Capability.nullable().optional().meta({ description: "The capability, for capability grants." }),
+    created_at: Timestamp.nullable().optional().meta({ description: "When it was granted." }),
+    resource_id: z
+      .string()
+      .nullable()
+      .optional()
+      .meta({ description: "What it is narrowed to; null for the account." }),
+    resource_type: ResourceType.nullable().optional().meta({ description: "What kind of thing that is." }),
+    revoked_at: Timestamp.nullable().optional().meta({ description: "When it was revoked; null while it holds." }),
+  })
+  .meta({ id: "AuthorizationGrant", description: "Something a subject may do in an account." });
+
+/** An assignment as the specified grant; a role's assignment is none. */
+export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
+  id: assignment.id,
+  grant_kind: GrantKind.parse(assignment.kind),
+  subject_id: assignment.subject_id,
+  subject_type: assignment.subject_type,
+  capability_key: assignment.capability ?? null,
+  created_at: assignment.created_at,
+  resource_id: assignment.scope?.id ?? null,
+  resource_type: assignment.scope?.type ?? null,
+  revoked_at: assignment.revoked_at ?? null,
+});
+
+/** The two members that narrow a grant; the account itself is the same as neither. */
+export const resourcePair = {
+  resource_type: ResourceType.nullish().meta({
+    description: "What kind of thing to narrow it to; with `resource_id`.",
+  }),
+  resource_id: Id.nullish().meta({ description: "The thing to narrow it to; with `resource_type`." }),
+};
+type ResourcePair = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
+
+/** The complaint about a pair of which one half is missing. */
+export function checkPair({ resource_type, resource_id }: ResourcePair, context: z.RefinementCtx): void {
+  if ((resource_type ?? undefined) === undefined && resource_id) {
+    context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
+  }
+  if (resource_type && !resource_id) {
+    context.addIssue({ code: "custom", path: ["resource_id"], message: "Give resource_id with resource_type" });
+  }
+}
+
+/** The scope of a pair; undefined for the whole account. */
+export function scopeOf(accountId: string, { resource_type, resource_id }: ResourcePair): Scope | undefined {
+  if (!resource_type || !resource_id) return undefined;
+  return resource_type === "account" && resource_id === accountId
+    ? undefined
+    : { type: resource_type, id: resource_id };
+}
+
+const same = (assignment: Assignment, given: Grantable): boolean =>
+  assignment.kind === given.kind &&
+  assignment.capability === ("capability" in given ? given.capability : undefined) &&
+  assignment.role === ("role" in given ? given.role : undefined) &&
+  assignment.scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
+  assignment.scope?.type === ("scope" in given ? given.scope?.type : undefined);
+
+function handedAs(given: Grantable): Handed {
+  switch (given.kind) {
+    case "capability":
+      return { capability: given.capability, ...(given.scope ? { scope: given.scope } : {}) };
+    case "role":
+      return { role: given.role, ...(given.scope ? { scope: given.scope } : {}) };
+    default:
+      return given.kind;
+  }
+}
+
+/**
+ * Gives a subject something the caller holds. Whoever has it already keeps the assignment they have.
+ * 403 `would_escalate`; 404 for a group, service account or resource that the account does not have.
+ */
+export async function assign(
+  accountId: string,
+  subject: Subject,
+  given: Grantable,
+  context: Context,
+): Promise<Assignment> {
+  const { table, principal, now } = context;
+  const scope = "scope" in given ? given.scope : undefined;
+  if (scope && !(await locate(table, accountId, scope))) throw notFound();
+  await requireToHold(context, accountId, [handedAs(given)]);
+  return table.commit(async () => {
+    const located = scope && (await locate(table, accountId, scope));
+    if (scope && !located) throw notFound();
+    const held = await readHeld(table, accountId, subject);
+    if (!held && subject.type !== "user") throw notFound();
+    const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...(held?.owner_grant_id ? [held.owner_grant_id] : [])];
+    const known =
+      given.kind === "super_admin"
+        ? await superAdminGrants(accountId, subject, context)
+        : await getAssignments(table, accountId, ids);
+    const existing = known.find((assignment) => same(assignment, given));
+    if (existing) return { value: existing, writes: [] };
+    const author = { by: principal.id, now: now() };
+    const { assignments, writes } = await planAssignments(table, accountId, subject, [given], author);
+    const [assignment] = assignments;
+    if (!assignment) throw new Error("nothing was planned");
+    return { value: assignment, writes: [...writes, ...(located?.present ? [located.present] : [])] };
+  });
+}
+
+async function superAdminGrants(accountId: string, subject: Subject, { table }: Context): Promise<Assignment[]> {
+  const all = await listAssignments(table, accountId, false);
+  return all.filter(({ kind, subject_id }) => kind === "super_admin" && subject_id === subject.id);
+}
+
+/** Revokes an assignment of one of the kinds; 404, 409 `last_owner`. Rank is taken away only by those who have it. */
+export async function revoke(
+  accountId: string,
+  id: string,
+  kinds: readonly Assignment["kind"][],
+  context: Context,
+): Promise<void> {
+  const { table, now } = context;
+  const found = await getAssignment(table, accountId, id);
+  if (!kinds.includes(found.kind)) throw notFound();
+  if (found.kind === "account_owner" || found.kind === "super_admin")
+    await requireToHold(context, accountId, [found.kind]);
+  await table.commit(async () => {
+    const assignment = await getAssignment(table, accountId, id);
+    return { value: undefined, writes: await planRevocation(table, accountId, [assignment], now()) };
+  });
+}

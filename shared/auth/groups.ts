@@ -1,0 +1,186 @@
+import { createHash } from "node:crypto";
+
+import type * as z from "zod";
+
+import { notFound, Problem } from "../errors.ts";
+import { idWithOrdinal, ordinalOf } from "../ids.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import type { Context } from "../route.ts";
+import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
+import { getAssignments, planRevocation } from "./assignments.ts";
+import { handedByGroup, requireToHold } from "./escalation.ts";
+import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
+import { groupsWrite, readGroups } from "./holders.ts";
+import { dropMembers, planMembersGone } from "./members.ts";
+
+/*
+ * Access patterns
+ *   groups of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#groups
+ *   whether a name is taken                                  ACCOUNT#<id> / GROUP_NAME#<SHA-256 of the folded name>
+ *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (access.ts)
+ */
+const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
+const keyOf = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+const nameKey = (accountId: string, name: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `GROUP_NAME#${createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex")}`,
+});
+
+const deepest = 16;
+
+type View = z.output<typeof AuthGroup>;
+type Attributes = StoredGroup["attributes"];
+type NewGroup = { name: string; attributes?: Attributes | null | undefined; description?: string | null | undefined };
+
+const nameTaken = (found: Record<string, string>) =>
+  new Problem("group_name_taken", "Another group of this account has this name.", {
+    conflicts_with: found["id"] ?? "",
+  });
+
+const claimName = (accountId: string, name: string, id: string): Write => ({
+  put: { ...nameKey(accountId, name), id },
+  if: "absent",
+  orElse: nameTaken,
+});
+
+/** Creates a group that holds nothing; 409 `group_name_taken`. */
+export async function createGroup(accountId: string, input: NewGroup, { table }: Context): Promise<View> {
+  return table.commit(async () => {
+    const { state } = await readList(table, groupsOf(accountId));
+    const id = idWithOrdinal(state.next);
+    const group: StoredGroup = {
+      id,
+      account_id: accountId,
+      name: input.name,
+      idp_name: idpNameOf(accountId, id),
+      attributes: input.attributes ?? {},
+      description: input.description ?? null,
+      version: 1,
+    };
+    const record = await readGroups(table, accountId);
+    const groups = { ...record.groups, [id]: { grants: [] } };
+    const writes = [
+      ...appendRows(state, [group]),
+      claimName(accountId, group.name, id),
+      groupsWrite(accountId, record, groups),
+    ];
+    return { value: groupView(group, { ...record, groups }, () => group.name), writes };
+  });
+}
+
+async function readGroup(table: Table, accountId: string, id: string): Promise<StoredGroup> {
+  const group = await table.get(keyOf(accountId, id), StoredGroup);
+  if (group?.id !== id) throw notFound();
+  return group;
+}
+
+/** The views of groups, with the names of everything above them read in one round trip. */
+async function viewsOf(table: Table, accountId: string, groups: readonly StoredGroup[]): Promise<View[]> {
+  const record = await readGroups(table, accountId);
+  const names = new Map(groups.map(({ id, name }) => [id, name]));
+  const above = groups.flatMap(({ id }) => withAncestors(record, [id])).filter((id) => !names.has(id));
+  const items = await table.getMany(above.map((id) => keyOf(accountId, id)));
+  for (const item of items) {
+    const group = StoredGroup.safeParse(item).data;
+    if (group) names.set(group.id, group.name);
+  }
+  return groups.map((group) => groupView(group, record, (id) => names.get(id) ?? ""));
+}
+
+/** The group, or 404. */
+export async function getGroup(accountId: string, id: string, { table }: Context): Promise<View> {
+  const [view] = await viewsOf(table, accountId, [await readGroup(table, accountId, id)]);
+  if (!view) throw notFound();
+  return view;
+}
+
+/** A page of the account's groups, oldest first. */
+export async function listGroups(
+  accountId: string,
+  page: PageQuery,
+  { table }: Context,
+): Promise<{ items: View[]; total: number }> {
+  const { rows, total } = await readRows(table, groupsOf(accountId), spanOf(page));
+  const groups = rows.map((row) => StoredGroup.parse(row));
+  return { items: await viewsOf(table, accountId, groups), total };
+}
+
+type GroupChange = Partial<NewGroup> & { parent_id?: string | null | undefined };
+
+/**
+ * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all
+ * that the other group gives, so the caller must hold that: 403 `would_escalate`; 409 `group_cycle`.
+ */
+export async function updateGroup(accountId: string, id: string, change: GroupChange, context: Context): Promise<View> {
+  const { table } = context;
+  if (change.parent_id) {
+    const record = await readGroups(table, accountId);
+    if (!Object.hasOwn(record.groups, change.parent_id)) throw notFound();
+    await requireToHold(context, accountId, handedByGroup(record, change.parent_id));
+  }
+  await table.commit(async () => {
+    const old = await readGroup(table, accountId, id);
+    const { name = old.name, attributes = old.attributes, description = old.description } = change;
+    const group = { ...old, name, attributes: attributes ?? {}, description, version: old.version + 1 };
+    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
+    const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
+    const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
+    const moving = change.parent_id === undefined ? [] : [await planMove(table, accountId, id, change.parent_id)];
+    return { value: undefined, writes: [row, ...renaming, ...moving] };
+  });
+  return getGroup(accountId, id, context);
+}
+
+async function planMove(table: Table, accountId: string, id: string, parentId: string | null): Promise<Write> {
+  const record = await readGroups(table, accountId);
+  const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
+  const above = parentId === null ? [] : withAncestors(record, [parentId]);
+  if (parentId !== null && above.length === 0) throw notFound();
+  if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
+  if (above.length >= deepest) throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
+  const moved = parentId === null ? group : { ...group, parent_id: parentId };
+  return groupsWrite(accountId, record, { ...record.groups, [id]: moved });
+}
+
+/**
+ * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it.
+ * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
+ * smaller group, and deleting it again ends the work.
+ */
+export async function deleteGroup(accountId: string, id: string, { table, now }: Context): Promise<void> {
+  const grantsOf = async () => {
+    const record = await readGroups(table, accountId);
+    const { grants = [], owner_grant_id } = record.groups[id] ?? {};
+    const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+    return { record, assignments: await getAssignments(table, accountId, ids) };
+  };
+  checkNoSubgroups((await grantsOf()).record, id);
+  await dropMembers(table, accountId, id);
+  for (;;) {
+    const { assignments } = await grantsOf();
+    if (assignments.length === 0) break;
+    const some = assignments.slice(0, 20);
+    await table.commit(async () => ({ value: undefined, writes: await planRevocation(table, accountId, some, now()) }));
+  }
+  await table.commit(async () => {
+    const ordinal = ordinalOf(id) ?? 2 ** 40;
+    const { state } = await readList(table, groupsOf(accountId), [ordinal]);
+    const group = await readGroup(table, accountId, id);
+    const { record } = await grantsOf();
+    checkNoSubgroups(record, id);
+    const { [id]: _, ...groups } = record.groups;
+    const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
+    const rest = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+    return { value: undefined, writes: [...row, ...rest, ...(await planMembersGone(table, accountId, id))] };
+  });
+}
+
+function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
+  if (!Object.hasOwn(groups, id)) throw notFound();
+  const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
+  if (inside.length === 0) return;
+  throw new Problem("group_not_empty", "Delete or move the groups inside of it first.", { subgroup_ids: inside });
+}

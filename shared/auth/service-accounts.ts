@@ -1,0 +1,215 @@
+import * as z from "zod";
+
+import { notFound } from "../errors.ts";
+import { Id, timeOrderedId } from "../ids.ts";
+import type { Context } from "../route.ts";
+import type { Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { Timestamp } from "../time.ts";
+import { accessKey } from "./access.ts";
+import { getAssignments, planRevocation } from "./assignments.ts";
+import { handedByGroup, requireToHold, type Handed } from "./escalation.ts";
+import { planHolders, readGroups, readHeld } from "./holders.ts";
+import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
+
+/*
+ * Access patterns
+ *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
+ *   what one holds                                                its access record (access.ts)
+ *   its tokens                                                    TOKEN#<public id> (service-token.ts)
+ */
+const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
+
+export const ServiceAccount = z
+  .object({
+    id: Id.meta({ description: "The service account's id." }),
+    account_id: Id.meta({ description: "The account it belongs to." }),
+    name: z.string().meta({ description: "Its name." }),
+    token_prefix: z.string().meta({ description: "How its token begins, to find it again." }),
+    token_last4: z.string().meta({ description: "How its token ends." }),
+    token_public_id: z.string().meta({ description: "The part of its token that is not secret." }),
+    created_at: Timestamp.meta({ description: "When it was created." }),
+    created_by_user_id: Id.meta({ description: "Who created it." }),
+    expires_at: Timestamp.nullable().meta({ description: "When its token stops working; null for never." }),
+    last_used_at: Timestamp.nullable().meta({ description: "When its tokens were last used, to within an hour." }),
+    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it works." }),
+  })
+  .meta({ id: "ServiceAccount", description: "A principal of its own, for programs." });
+
+export const ServiceAccountWithToken = ServiceAccount.extend({
+  token: z.string().meta({ description: "The access token. It is shown this once and kept as a hash." }),
+}).meta({ id: "ServiceAccountWithToken", description: "A service account with its new token." });
+
+const Stored = ServiceAccount.omit({ last_used_at: true }).extend({
+  /** The tokens that may still work, the newest last. */
+  public_ids: z.array(z.string()),
+  version: z.int(),
+});
+type Stored = z.output<typeof Stored>;
+type View = z.output<typeof ServiceAccount>;
+type WithToken = z.output<typeof ServiceAccountWithToken>;
+
+const tokenFields = ({ token, publicId }: MintedToken) => ({
+  token_prefix: token.slice(0, 8),
+  token_last4: token.slice(-4),
+  token_public_id: publicId,
+});
+
+async function read(table: Table, accountId: string, id: string): Promise<Stored> {
+  const stored = await table.get(keyOf(accountId, id), Stored);
+  if (!stored) throw notFound();
+  return stored;
+}
+
+const put = (stored: Stored): Write => ({
+  put: { ...keyOf(stored.account_id, stored.id), ...stored },
+  if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
+});
+
+type New = {
+  accountId: string;
+  name: string;
+  expiresAt?: string | null | undefined;
+  by: string;
+  now: Date;
+  id?: string;
+};
+
+/** The writes of a new service account that holds nothing, with its first token. */
+export function planServiceAccount(input: New, minted: MintedToken): { stored: Stored; writes: Write[] } {
+  const { accountId, name, by, now, id = timeOrderedId(now), expiresAt = null } = input;
+  const stored: Stored = {
+    id,
+    account_id: accountId,
+    name,
+    ...tokenFields(minted),
+    created_at: now.toISOString(),
+    created_by_user_id: by,
+    expires_at: expiresAt,
+    revoked_at: null,
+    public_ids: [minted.publicId],
+    version: 1,
+  };
+  const record: Write = {
+    put: { ...accessKey(accountId, { type: "service_account", id }), grants: [], groups: [], version: 1 },
+    if: "absent",
+  };
+  return { stored, writes: [put(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
+}
+
+/** Creates a service account that holds nothing yet; its token is in the answer and nowhere else. */
+export async function createServiceAccount(
+  accountId: string,
+  input: { name: string; expires_at?: string | null | undefined },
+  { table, principal, now }: Context,
+): Promise<WithToken> {
+  const minted = mintServiceToken();
+  const { stored, writes } = planServiceAccount(
+    { accountId, name: input.name, expiresAt: input.expires_at, by: principal.id, now: now() },
+    minted,
+  );
+  await table.commit(async () => ({ value: undefined, writes }));
+  return { ...stored, last_used_at: null, token: minted.token };
+}
+
+/** All service accounts of an account, oldest first, the revoked ones too. */
+export async function listServiceAccounts(accountId: string, { table }: Context): Promise<View[]> {
+  const { PK } = keyOf(accountId, "");
+  const items = await table.between(PK, keyOf(accountId, "").SK, keyOf(accountId, "~").SK);
+  const stored = items.map((item) => Stored.parse(item));
+  const used = await lastUses(
+    table,
+    stored.flatMap(({ public_ids }) => public_ids),
+  );
+  return stored.map((one) => {
+    const uses = one.public_ids.flatMap((publicId) => used.get(publicId) ?? []).toSorted();
+    return { ...one, last_used_at: uses.at(-1) ?? null };
+  });
+}
+
+/** All that a service account's token lets one do. */
+async function handedBy(table: Table, accountId: string, id: string): Promise<Handed[]> {
+  const held = await readHeld(table, accountId, { type: "service_account", id });
+  const groups = await readGroups(table, accountId);
+  return [
+    ...(held?.grants ?? []),
+    ...(held?.owner_grant_id === undefined ? [] : ["account_owner" as const]),
+    ...(held?.groups ?? []).flatMap((group) => handedByGroup(groups, group)),
+  ];
+}
+
+/**
+ * Makes a new token; the old ones work for `overlapSeconds` more, or not at all for 0. The caller must hold
+ * all that the service account holds: 403 `would_escalate`. 404, also once it is revoked.
+ */
+export async function rotateServiceAccount(
+  accountId: string,
+  id: string,
+  overlapSeconds: number,
+  context: Context,
+): Promise<WithToken> {
+  const { table, now } = context;
+  if ((await read(table, accountId, id)).revoked_at !== null) throw notFound();
+  await requireToHold(context, accountId, await handedBy(table, accountId, id));
+  const minted = mintServiceToken();
+  return table.commit(async () => {
+    const old = await read(table, accountId, id);
+    if (old.revoked_at !== null) throw notFound();
+    const at = now();
+    const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
+    const { live, writes } = await tokenEnds(
+      table,
+      old.public_ids,
+      overlapSeconds === 0 ? { revoked: at } : { expires: end },
+    );
+    const kept = overlapSeconds === 0 ? [] : live;
+    const rotated: Stored = {
+      ...old,
+      ...tokenFields(minted),
+      public_ids: [...kept, minted.publicId],
+      version: old.version + 1,
+    };
+    const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
+    return { value: { ...rotated, last_used_at: null, token: minted.token }, writes: [put(rotated), token, ...writes] };
+  });
+}
+
+/** Revokes a service account with its tokens, grants and memberships, from the next request on; 404. */
+export async function revokeServiceAccount(accountId: string, id: string, { table, now }: Context): Promise<void> {
+  await table.commit(async () => {
+    const old = await read(table, accountId, id);
+    if (old.revoked_at !== null) throw notFound();
+    const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() });
+    const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
+    return { value: undefined, writes: [put(revoked), ...writes] };
+  });
+  await purge(table, accountId, id, now);
+}
+
+const atOnce = 20;
+
+/** Its tokens are dead already: what it held goes some at a time, and what is left gives nobody anything. */
+async function purge(table: Table, accountId: string, id: string, now: () => Date): Promise<void> {
+  const subject = { type: "service_account" as const, id };
+  for (;;) {
+    const held = await readHeld(table, accountId, subject);
+    const ids = [
+      ...(held?.grants.map((grant) => grant.id) ?? []),
+      ...(held?.owner_grant_id ? [held.owner_grant_id] : []),
+    ];
+    const assignments = await getAssignments(table, accountId, ids.slice(0, atOnce));
+    if (assignments.length === 0) break;
+    await table.commit(async () => ({
+      value: undefined,
+      writes: await planRevocation(table, accountId, assignments, now()),
+    }));
+  }
+  const change = (held: Parameters<Parameters<typeof planHolders>[2][number]["change"]>[0]) => ({
+    ...held,
+    groups: [],
+  });
+  await table.commit(async () => ({
+    value: undefined,
+    writes: await planHolders(table, accountId, [{ subject, change }]),
+  }));
+}

@@ -1,6 +1,24 @@
 import type { Route } from "../shared/route.ts";
 import { route as accountsGet } from "./accounts/get.ts";
 import { route as accountsList } from "./accounts/list.ts";
+import { route as authAuthorizationsGrant } from "./auth/authorizations/grant.ts";
+import { route as authAuthorizationsList } from "./auth/authorizations/list.ts";
+import { route as authAuthorizationsRevoke } from "./auth/authorizations/revoke.ts";
+import { route as authGroupsCreate } from "./auth/groups/create.ts";
+import { route as authGroupsDelete } from "./auth/groups/delete.ts";
+import { route as authGroupsGet } from "./auth/groups/get.ts";
+import { route as authGroupsList } from "./auth/groups/list.ts";
+import { route as authGroupsMembersAdd } from "./auth/groups/members/add.ts";
+import { route as authGroupsMembersList } from "./auth/groups/members/list.ts";
+import { route as authGroupsMembersRemove } from "./auth/groups/members/remove.ts";
+import { route as authGroupsUpdate } from "./auth/groups/update.ts";
+import { route as authRoleAssignmentsAssign } from "./auth/role-assignments/assign.ts";
+import { route as authRoleAssignmentsList } from "./auth/role-assignments/list.ts";
+import { route as authRoleAssignmentsRevoke } from "./auth/role-assignments/revoke.ts";
+import { route as authServiceAccountsCreate } from "./auth/service-accounts/create.ts";
+import { route as authServiceAccountsList } from "./auth/service-accounts/list.ts";
+import { route as authServiceAccountsRevoke } from "./auth/service-accounts/revoke.ts";
+import { route as authServiceAccountsRotate } from "./auth/service-accounts/rotate.ts";
 import { route as meGet } from "./me/get.ts";
 import { route as workspacesAdd } from "./workspaces/add.ts";
 import { route as workspacesDelete } from "./workspaces/delete.ts";
@@ -18,4 +36,22 @@ export const routes: readonly Route[] = [
   workspacesGet,
   workspacesUpdate,
   workspacesDelete,
+  authAuthorizationsGrant,
+  authAuthorizationsList,
+  authAuthorizationsRevoke,
+  authGroupsList,
+  authGroupsCreate,
+  authGroupsGet,
+  authGroupsUpdate,
+  authGroupsDelete,
+  authGroupsMembersList,
+  authGroupsMembersAdd,
+  authGroupsMembersRemove,
+  authRoleAssignmentsList,
+  authRoleAssignmentsAssign,
+  authRoleAssignmentsRevoke,
+  authServiceAccountsList,
+  authServiceAccountsCreate,
+  authServiceAccountsRotate,
+  authServiceAccountsRevoke,
 ];

@@ -3,5 +3,6 @@ export const families = [
   { name: "accounts", description: "The accounts you can see." },
   { name: "me", description: "Who you are." },
   { name: "workspaces", description: "Containers for domains inside an account." },
+  { name: "auth", description: "Who may do what: grants, roles, groups and service accounts." },
   { name: "code", description: "Code mode: small programs of calls, for agents, by A2A-style envelope and by MCP." },
 ];

@@ -7,11 +7,10 @@ import type { Route } from "./route.ts";
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
 export const http = (route: Route): Handler =>
   lambda(route.name, async (request, door) => {
-    const bodyless = Object.keys(route.body.shape).length === 0;
     const raw = {
       params: request.pathParameters ?? {},
       query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
-      body: request.body ?? (bodyless ? {} : undefined),
+      body: request.body ?? (takesNothing(route) ? {} : undefined),
     };
     const { input, output } = await invoke(route, raw, door);
     return json(
@@ -20,6 +19,9 @@ export const http = (route: Route): Handler =>
       route.location === undefined ? {} : { location: fill(route.location, input.params, output) },
     );
   });
+
+/** Whether a request without a body is as good as one with an empty object. */
+const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
 
 /** Fills a path template with the members of the path and of what was created. */
 function fill(template: string, params: Record<string, unknown>, output: unknown): string {

@@ -48,6 +48,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   location?: string;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
+  /** In code mode the body's members are arguments like the others, or are in one named `payload`, with the account's id. */
+  codeArguments?: "flat" | "payload";
   /**
    * What a grant may be narrowed to and still suffice: the things that contain (or are) what the path
    * names, or `visible` when `run` itself narrows its answer to what the principal may see.
@@ -79,6 +81,7 @@ export type Route = {
   output: z.ZodType;
   location?: string;
   problems: readonly ProblemCode[];
+  codeArguments: "flat" | "payload";
   scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
   run: (
     input: { params: Record<string, unknown>; query: Record<string, unknown>; body: Record<string, unknown> },
@@ -100,6 +103,7 @@ export function defineRoute<
     body: Nothing,
     status: 200,
     problems: [],
+    codeArguments: "flat",
     ...declaration,
   } as unknown as Route;
 }

@@ -19,7 +19,7 @@ export type Parameter = { name: string; type: string; required: boolean; descrip
 export function catalogueOf(list: readonly Route[]): Catalogue {
   return new Map(
     list.map((route) => {
-      const names = parts.flatMap((part) => Object.keys(route[part].shape).map((name) => [name, part] as const));
+      const names = parts.flatMap((part) => Object.keys(argumentsIn(route, part)).map((name) => [name, part] as const));
       const places = new Map(names);
       if (places.size < names.length) throw new Error(`${route.name} has two arguments of one name`);
       return [route.name, { route, places }];
@@ -30,18 +30,36 @@ export function catalogueOf(list: readonly Route[]): Catalogue {
 /** What code mode offers: every route. */
 export const catalogue: Catalogue = catalogueOf(routes);
 
+/** The arguments that make up one part of a request: its members, or the one `payload` that holds the body's. */
+function argumentsIn(route: Route, part: Part): Record<string, z.ZodType> {
+  const { shape } = route[part];
+  if (part !== "body" || route.codeArguments === "flat") return shape;
+  const account_id = route.params.shape["account_id"] ?? z.never();
+  return {
+    payload: z.strictObject({ account_id, ...shape }).meta({ description: "The body, with the account's id." }),
+  };
+}
+
 /** Sorts arguments into the parts of the request they belong to; names that are no argument are left out. */
-export function rawInput({ places }: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
+export function rawInput({ places, route }: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   const raw = { params: {}, query: {}, body: {} } satisfies RawInput as Record<Part, Record<string, unknown>>;
   for (const [name, part] of places) {
     if (values.has(name)) raw[part][name] = values.get(name);
   }
+  if (route.codeArguments === "payload") {
+    const { payload } = raw.body;
+    const { account_id: _, ...body } = isDict(payload) ? payload : {};
+    raw.body = body;
+  }
   return raw;
 }
 
+export const isDict = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 /** The parameters of a function: path, query, body, each in the order of its schema. */
 export function parametersOf({ route }: CodeFunction): Parameter[] {
-  const all = z.object({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
   const { properties = {}, required, $defs } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
   return Object.entries(properties).map(([name, schema]) => {
     const { description = "", ...rest }: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;

@@ -1,6 +1,6 @@
 import { InvalidInput, type ValidationError } from "../../shared/errors.ts";
 import { parseInput, type ParsedInput } from "../../shared/input.ts";
-import { rawInput, signatureOf, type Catalogue, type CodeFunction } from "./catalogue.ts";
+import { isDict, rawInput, signatureOf, type Catalogue, type CodeFunction } from "./catalogue.ts";
 import { clip, type Mistake } from "./mistake.ts";
 import { nearest } from "./nearest.ts";
 import type { Call, Member, Program } from "./syntax.ts";
@@ -56,12 +56,32 @@ function checkArguments(call: Call, fn: CodeFunction): { mistakes: Mistake[]; in
     .map((argument) => unknownArgument(argument, fn));
   const values = new Map(call.args.map(({ name, value }) => [name, valueOf(value)]));
   try {
+    checkPayload(fn, values);
     const input = parseInput(fn.route, rawInput(fn, values));
     return { mistakes, input };
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    return { mistakes: [...mistakes, ...error.errors.map((found) => invalidArgument(found, call))] };
+    return { mistakes: [...mistakes, ...error.errors.map((found) => invalidArgument(inPayload(fn, found), call))] };
   }
+}
+
+/** A `payload` is a dict that names the same account as the call. */
+function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unknown>): void {
+  if (route.codeArguments === "flat") return;
+  const payload = values.get("payload");
+  const wrong = (loc: string[], msg: string, type: string) => new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
+  if (payload === undefined) throw wrong([], "This is required", "missing");
+  if (!isDict(payload)) throw wrong([], "A dict is expected", "dict_type");
+  if (payload["account_id"] === undefined) throw wrong(["account_id"], "This is required", "missing");
+  if (payload["account_id"] !== values.get("account_id")) {
+    throw wrong(["account_id"], "It differs from the argument account_id", "value_error");
+  }
+}
+
+/** The place of an error in the body, where a program sees the body as one argument. */
+function inPayload({ route }: CodeFunction, error: ValidationError): ValidationError {
+  const [part = "", ...path] = error.loc;
+  return route.codeArguments === "payload" && part === "body" ? { ...error, loc: [part, "payload", ...path] } : error;
 }
 
 function invalidArgument(error: ValidationError, call: Call): Mistake {

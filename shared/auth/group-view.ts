@@ -1,9 +1,12 @@
 import * as z from "zod";
 
+import { AccountParams } from "../accounts/account.ts";
 import { Id } from "../ids.ts";
 import { withAncestors, type GroupsRecord } from "./access.ts";
 import { capabilities, Capability, RoleKey } from "./capabilities.ts";
 import { capabilitiesOf, ResourceType } from "./permissions.ts";
+
+export const GroupParams = AccountParams.extend({ group_id: Id.meta({ description: "The group's id." }) });
 
 export const GroupName = z
   .string()
@@ -22,7 +25,7 @@ export const GroupDescription = z
 const attributesLimitBytes = 8_192;
 
 export const GroupAttributes = z
-  .record(z.string(), z.json())
+  .record(z.string(), z.unknown())
   .nullish()
   .refine((attributes) => Buffer.byteLength(JSON.stringify(attributes ?? {})) <= attributesLimitBytes, {
     error: "Attributes may hold 8 KiB at most",
@@ -53,7 +56,7 @@ export const AuthGroup = z
     idp_name: z
       .string()
       .meta({ description: "What the `groups` claim of a token calls it. Never used again for another." }),
-    attributes: z.record(z.string(), z.json()).optional().meta({ description: "What was kept with the group." }),
+    attributes: z.record(z.string(), z.unknown()).optional().meta({ description: "What was kept with the group." }),
     description: z.string().nullable().optional().meta({ description: "A description for people." }),
     idp_account_id: z
       .string()
@@ -81,7 +84,8 @@ export const StoredGroup = z.object({
   account_id: z.string(),
   name: z.string(),
   idp_name: z.string(),
-  attributes: z.record(z.string(), z.json()),
+  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  attributes: z.string(),
   description: z.string().nullable(),
   version: z.int(),
 });
@@ -99,6 +103,7 @@ export function groupView(
   const scopes = new Map(own.grants.flatMap(({ scope }) => (scope ? [[`${scope.type} ${scope.id}`, scope]] : [])));
   return {
     ...group,
+    attributes: JSON.parse(group.attributes) as Record<string, unknown>,
     idp_account_id: account_id,
     linked_scopes: [...scopes.values()].map((scope) => ({ resource_id: scope.id, resource_type: scope.type })),
     parent_id: own.parent_id ?? null,

@@ -32,7 +32,7 @@ const nameKey = (accountId: string, name: string): Key => ({
 const deepest = 16;
 
 type View = z.output<typeof AuthGroup>;
-type Attributes = StoredGroup["attributes"];
+type Attributes = Record<string, unknown>;
 type NewGroup = { name: string; attributes?: Attributes | null | undefined; description?: string | null | undefined };
 
 const nameTaken = (found: Record<string, string>) =>
@@ -56,7 +56,7 @@ export async function createGroup(accountId: string, input: NewGroup, { table }:
       account_id: accountId,
       name: input.name,
       idp_name: idpNameOf(accountId, id),
-      attributes: input.attributes ?? {},
+      attributes: JSON.stringify(input.attributes ?? {}),
       description: input.description ?? null,
       version: 1,
     };
@@ -108,7 +108,9 @@ export async function listGroups(
   return { items: await viewsOf(table, accountId, groups), total };
 }
 
-type GroupChange = Partial<NewGroup> & { parent_id?: string | null | undefined };
+type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
+  parent_id?: string | null | undefined;
+};
 
 /**
  * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all
@@ -123,8 +125,9 @@ export async function updateGroup(accountId: string, id: string, change: GroupCh
   }
   await table.commit(async () => {
     const old = await readGroup(table, accountId, id);
-    const { name = old.name, attributes = old.attributes, description = old.description } = change;
-    const group = { ...old, name, attributes: attributes ?? {}, description, version: old.version + 1 };
+    const { name = old.name, description = old.description } = change;
+    const attributes = change.attributes === undefined ? old.attributes : JSON.stringify(change.attributes ?? {});
+    const group = { ...old, name, attributes, description, version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
     const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];

@@ -24,10 +24,14 @@ export function callRest(route: Route, example: Example, token?: string): Promis
 }
 
 /** The program that calls a route with these arguments. */
-export const programOf = (route: Route, example: Example): string =>
-  `${route.name}(${Object.entries(example)
-    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-    .join(", ")})`;
+export function programOf(route: Route, example: Example): string {
+  const body = pick(example, Object.keys(route.body.shape));
+  const rest = pick(example, Object.keys({ ...route.params.shape, ...route.query.shape }));
+  const given =
+    route.codeArguments === "payload" ? { ...rest, payload: { account_id: example["account_id"], ...body } } : example;
+  const written = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return `${route.name}(${written.join(", ")})`;
+}
 
 /** Calls a route by code mode; the answer is the A2A envelope. */
 export const callCode = (route: Route, example: Example, token?: string): Promise<Answer> =>

@@ -1,5 +1,5 @@
 import { request } from "./request.ts";
-import type { Account } from "./world.ts";
+import type { Account, Given } from "./world.ts";
 
 /** A valid call of a route in an account: flat arguments by name, as code mode takes them. */
 export type Example = Record<string, unknown>;
@@ -9,6 +9,89 @@ async function newWorkspaceId({ id, owner }: Account): Promise<string> {
   const created = await request("POST", `/v1/public/accounts/${id}/workspaces`, { token: owner.token, body: { name } });
   return String(created.body.id);
 }
+
+const anyUser = "77777777-7777-4777-8777-777777777777";
+
+/** Calls a route of the auth family for the owner and answers what it made. */
+async function made({ id, owner }: Account, path: string, body: unknown): Promise<Example> {
+  const answer = await request("POST", `/v1/public/accounts/${id}/auth/${path}`, { token: owner.token, body });
+  return answer.body;
+}
+
+const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Example" });
+const newProgram = (account: Account): Promise<Example> => made(account, "service-accounts", { name: "Example" });
+
+const authExamples: Record<string, (account: Account) => Promise<Example>> = {
+  "auth.authorizations.grant": async ({ id }) => ({
+    account_id: id,
+    grant_kind: "capability",
+    subject_id: anyUser,
+    subject_type: "user",
+    capability_key: "auth.manage",
+  }),
+  "auth.authorizations.list": async ({ id }) => ({ account_id: id, include_revoked: true }),
+  "auth.authorizations.revoke": async (account) => {
+    const body = { grant_kind: "capability", subject_id: anyUser, subject_type: "user", capability_key: "dns.view" };
+    return { account_id: account.id, grant_id: (await made(account, "authorizations", body))["id"] };
+  },
+  "auth.groups.create": async ({ id }) => ({
+    account_id: id,
+    name: "Support",
+    attributes: { floor: 3 },
+    description: "Help",
+  }),
+  "auth.groups.list": async (account) => {
+    await newGroup(account);
+    return { account_id: account.id };
+  },
+  "auth.groups.get": async (account) => ({ account_id: account.id, group_id: (await newGroup(account))["id"] }),
+  "auth.groups.update": async (account) => ({
+    account_id: account.id,
+    group_id: (await newGroup(account))["id"],
+    description: "Changed",
+  }),
+  "auth.groups.delete": async (account) => ({ account_id: account.id, group_id: (await newGroup(account))["id"] }),
+  "auth.groups.members.list": async (account) => ({
+    account_id: account.id,
+    group_id: (await newGroup(account))["id"],
+  }),
+  "auth.groups.members.add": async (account) => ({
+    account_id: account.id,
+    group_id: (await newGroup(account))["id"],
+    subject_id: anyUser,
+    subject_type: "user",
+  }),
+  "auth.groups.members.remove": async (account) => {
+    const { id } = await newGroup(account);
+    await made(account, `groups/${String(id)}/members`, { subject_id: anyUser, subject_type: "user" });
+    return { account_id: account.id, group_id: id, member_id: anyUser };
+  },
+  "auth.role_assignments.list": async ({ id }) => ({ account_id: id }),
+  "auth.role_assignments.assign": async (account) => ({
+    account_id: account.id,
+    role_key: "dns_manager",
+    subject_id: (await newGroup(account))["id"],
+    subject_type: "group",
+  }),
+  "auth.role_assignments.revoke": async (account) => {
+    const body = { role_key: "viewer", subject_id: anyUser, subject_type: "user" };
+    return { account_id: account.id, assignment_id: (await made(account, "role-assignments", body))["id"] };
+  },
+  "auth.service_accounts.list": async ({ id }) => ({ account_id: id }),
+  "auth.service_accounts.create": async ({ id }) => ({ account_id: id, name: "Backup" }),
+  "auth.service_accounts.rotate": async (account) => ({
+    account_id: account.id,
+    service_account_id: (await newProgram(account))["id"],
+    overlap_seconds: 0,
+  }),
+  "auth.service_accounts.revoke": async (account) => ({
+    account_id: account.id,
+    service_account_id: (await newProgram(account))["id"],
+  }),
+};
+
+/** What a caller must hold besides the route's capability for the example to succeed: what it hands out. */
+export const alsoHeld: Record<string, Given[]> = { "auth.role_assignments.assign": [{ role: "dns_manager" }] };
 
 /** How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests. */
 export const examples: Record<string, (account: Account) => Promise<Example>> = {
@@ -24,4 +107,5 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
     name: "Renamed",
   }),
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
+  ...authExamples,
 };

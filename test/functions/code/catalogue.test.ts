@@ -40,11 +40,12 @@ const declare = (more: { params?: z.ZodObject; body?: z.ZodObject }) =>
     ...more,
   });
 
-test("every route is a function whose arguments are the members of its path, query and body", () => {
+test("every route is a function whose arguments are the members of its path, query and body, or a payload of the body", () => {
   expect([...catalogue.keys()]).toEqual(routes.map(({ name }) => name));
   for (const [, fn] of catalogue) {
     const { params, query, body } = fn.route;
-    const members = [params, query, body].flatMap(({ shape }) => Object.keys(shape));
+    const inBody = fn.route.codeArguments === "payload" ? ["payload"] : Object.keys(body.shape);
+    const members = [...Object.keys(params.shape), ...Object.keys(query.shape), ...inBody];
     expect(parametersOf(fn).map(({ name }) => name)).toEqual(members);
   }
 });

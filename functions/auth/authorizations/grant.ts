@@ -1,0 +1,71 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { SubjectType, type Grantable } from "../../../shared/auth/assignments.ts";
+import {
+  assign,
+  checkPair,
+  Grant,
+  GrantKind,
+  grantOf,
+  resourcePair,
+  scopeOf,
+} from "../../../shared/auth/authorizations.ts";
+import { Capability } from "../../../shared/auth/capabilities.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+const Body = z
+  .strictObject({
+    grant_kind: GrantKind.meta({
+      description: "What kind of grant: a capability, ownership of the account, or super admin.",
+    }),
+    subject_id: Id.meta({ description: "Who gets it: a user, group or service account." }),
+    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    capability_key: Capability.nullish().meta({
+      description: "The capability; for capability grants and only for them.",
+    }),
+    ...resourcePair,
+  })
+  .superRefine((body, context) => {
+    const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
+    const isCapability = body.grant_kind === "capability";
+    if (isCapability && !body.capability_key) complain("capability_key", "A capability grant needs its capability");
+    if (!isCapability && body.capability_key) complain("capability_key", "Only a capability grant has a capability");
+    if (!isCapability && body.resource_type) complain("resource_type", "Only a capability grant can be narrowed");
+    if (body.grant_kind === "super_admin" && body.subject_type !== "user") {
+      complain("subject_type", "Only a user can be a super admin");
+    }
+    checkPair(body, context);
+  })
+  .meta({ id: "AuthorizationGrantCreate", description: "What to grant to whom." });
+
+function givenBy(accountId: string, body: z.output<typeof Body>): Grantable {
+  const { grant_kind: kind, capability_key: capability } = body;
+  if (kind !== "capability") return { kind };
+  if (!capability) throw new Error("the schema lets no such grant in");
+  return { kind, capability, scope: scopeOf(accountId, body) };
+}
+
+export const route = defineRoute({
+  name: "auth.authorizations.grant",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/auth/authorizations",
+  summary: "Grant a capability, ownership or super admin",
+  description:
+    "Nobody grants what they do not hold, on a scope at least as wide; only owners make owners and only super admins make super admins. Who holds exactly this already keeps their grant, which is the answer.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams,
+  body: Body,
+  status: 201,
+  output: Grant,
+  problems: ["would_escalate", "limit_reached"],
+  run: async ({ params: { account_id }, body }, context) => {
+    const subject = { type: body.subject_type, id: body.subject_id };
+    return grantOf(await assign(account_id, subject, givenBy(account_id, body), context));
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { listAssignments, SubjectType } from "../../../shared/auth/assignments.ts";
+import { Grant, GrantKind, grantOf } from "../../../shared/auth/authorizations.ts";
+import { Capability } from "../../../shared/auth/capabilities.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.authorizations.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/auth/authorizations",
+  summary: "List grants",
+  description: "All grants of the account, oldest first. Assigned roles have a list of their own.",
+  capability: "auth.manage",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({
+    capability_key: Capability.nullish().meta({ description: "Only grants of this capability." }),
+    grant_kind: GrantKind.nullish().meta({ description: "Only grants of this kind." }),
+    include_revoked: z.boolean().default(false).meta({ description: "Whether revoked grants are included." }),
+    subject_id: Id.nullish().meta({ description: "Only grants of this subject." }),
+    subject_type: SubjectType.nullish().meta({ description: "Only grants of subjects of this type." }),
+  }),
+  output: z.array(Grant).meta({ description: "The grants." }),
+  run: async ({ params, query: { include_revoked, ...filter } }, { table }) => {
+    const assignments = await listAssignments(table, params.account_id, include_revoked);
+    const grants = assignments.filter(({ kind }) => kind !== "role").map(grantOf);
+    const wanted = Object.entries(filter).filter(([, value]) => value !== undefined && value !== null);
+    return grants.filter((grant) =>
+      wanted.every(([name, value]) => Object.entries(grant).some(([key, has]) => key === name && has === value)),
+    );
+  },
+});
+
+export const handler = http(route);

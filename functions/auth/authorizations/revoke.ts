@@ -1,0 +1,25 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { revoke } from "../../../shared/auth/authorizations.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.authorizations.revoke",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/auth/authorizations/{grant_id}",
+  summary: "Revoke a grant",
+  description:
+    "It holds no longer from the next request on. Only owners revoke ownership, only super admins super admin.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams.extend({ grant_id: Id.meta({ description: "The grant's id." }) }),
+  output: Empty,
+  problems: ["would_escalate", "last_owner"],
+  run: async ({ params }, context) => {
+    await revoke(params.account_id, params.grant_id, ["capability", "account_owner", "super_admin"], context);
+    return {};
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,23 @@
+import { GroupParams } from "../../../shared/auth/group-view.ts";
+import { deleteGroup } from "../../../shared/auth/groups.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.groups.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
+  summary: "Delete a group",
+  description: "Its grants and memberships go with it. A group made later with the same name has nothing of it.",
+  capability: "auth.manage",
+  access: "write",
+  params: GroupParams,
+  output: Empty,
+  problems: ["group_not_empty", "last_owner"],
+  run: async ({ params }, context) => {
+    await deleteGroup(params.account_id, params.group_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

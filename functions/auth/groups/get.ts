@@ -1,0 +1,19 @@
+import { AuthGroup, GroupParams } from "../../../shared/auth/group-view.ts";
+import { getGroup } from "../../../shared/auth/groups.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.groups.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
+  summary: "Get a group",
+  description: "An extension.",
+  capability: "auth.manage",
+  access: "read",
+  params: GroupParams,
+  output: AuthGroup,
+  run: ({ params }, context) => getGroup(params.account_id, params.group_id, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,24 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { AuthGroup } from "../../../shared/auth/group-view.ts";
+import { listGroups } from "../../../shared/auth/groups.ts";
+import { http } from "../../../shared/http.ts";
+import { pageOf, pageQuery } from "../../../shared/page.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.groups.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/auth/groups",
+  summary: "List groups",
+  description: "An extension. The groups of the account, oldest first.",
+  capability: "auth.manage",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(AuthGroup, "groups").meta({ id: "AuthGroupListResponse", description: "A page of groups." }),
+  run: async ({ params, query }, context) => ({ ...(await listGroups(params.account_id, query, context)), ...query }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,23 @@
+import { GroupParams } from "../../../../shared/auth/group-view.ts";
+import { removeMember } from "../../../../shared/auth/members.ts";
+import { http } from "../../../../shared/http.ts";
+import { Id } from "../../../../shared/ids.ts";
+import { defineRoute, Empty } from "../../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.groups.members.remove",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}",
+  summary: "Take a member out of a group",
+  description: "An extension. What the group gives is gone from the next request on.",
+  capability: "auth.manage",
+  access: "write",
+  params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),
+  output: Empty,
+  run: async ({ params }, context) => {
+    await removeMember(params.account_id, params.group_id, params.member_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,40 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { SubjectType } from "../../../shared/auth/assignments.ts";
+import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
+import { RoleKey } from "../../../shared/auth/capabilities.ts";
+import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.role_assignments.assign",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/auth/role-assignments",
+  summary: "Assign a role",
+  description: "An extension. A role is a fixed bundle of capabilities, of which the caller must hold every one.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams,
+  body: z
+    .strictObject({
+      role_key: RoleKey.meta({ description: "The role." }),
+      subject_id: Id.meta({ description: "Who gets it: a user, group or service account." }),
+      subject_type: SubjectType.meta({ description: "What the subject is." }),
+      ...resourcePair,
+    })
+    .superRefine(checkPair)
+    .meta({ id: "RoleAssignmentCreate", description: "Which role to assign to whom." }),
+  status: 201,
+  output: RoleAssignment,
+  problems: ["would_escalate", "limit_reached"],
+  run: async ({ params: { account_id }, body }, context) => {
+    const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
+    const subject = { type: body.subject_type, id: body.subject_id };
+    return roleAssignmentOf(await assign(account_id, subject, given, context));
+  },
+});
+
+export const handler = http(route);

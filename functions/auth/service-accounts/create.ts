@@ -1,0 +1,40 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { createServiceAccount, ServiceAccountWithToken } from "../../../shared/auth/service-accounts.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.service_accounts.create",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/auth/service-accounts",
+  summary: "Create a service account",
+  description:
+    "An extension. It holds nothing until something is granted to it. Its token is in this answer and never again.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams,
+  body: z
+    .strictObject({
+      name: z
+        .string()
+        .trim()
+        .min(1)
+        .max(120)
+        .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: "Control characters are not allowed" })
+        .meta({ description: "A name to know it by: 1 to 120 characters." }),
+      expires_at: z.iso
+        .datetime({ offset: true })
+        .refine((at) => Date.parse(at) > Date.now(), { error: "This is not in the future" })
+        .overwrite((at) => new Date(at).toISOString())
+        .nullish()
+        .meta({ description: "When its token stops working; never when it is not given." }),
+    })
+    .meta({ id: "ServiceAccountCreate", description: "A service account to create." }),
+  status: 201,
+  output: ServiceAccountWithToken,
+  run: ({ params, body }, context) => createServiceAccount(params.account_id, body, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,21 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { listServiceAccounts, ServiceAccount } from "../../../shared/auth/service-accounts.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.service_accounts.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/auth/service-accounts",
+  summary: "List service accounts",
+  description: "An extension. All service accounts of the account, oldest first, the revoked ones too.",
+  capability: "auth.manage",
+  access: "read",
+  params: AccountParams,
+  output: z.array(ServiceAccount).meta({ description: "The service accounts." }),
+  run: ({ params }, context) => listServiceAccounts(params.account_id, context),
+});
+
+export const handler = http(route);

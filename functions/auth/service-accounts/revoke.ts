@@ -1,0 +1,23 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { revokeServiceAccount } from "../../../shared/auth/service-accounts.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.service_accounts.revoke",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}",
+  summary: "Revoke a service account",
+  description: "An extension. Its tokens are refused from the next request on, and all it held is gone.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams.extend({ service_account_id: Id.meta({ description: "The service account's id." }) }),
+  output: Empty,
+  run: async ({ params }, context) => {
+    await revokeServiceAccount(params.account_id, params.service_account_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

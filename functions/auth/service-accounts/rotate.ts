@@ -1,0 +1,35 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { rotateServiceAccount, ServiceAccountWithToken } from "../../../shared/auth/service-accounts.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "auth.service_accounts.rotate",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}/rotate",
+  summary: "Give a service account a new token",
+  description:
+    "An extension. The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams.extend({ service_account_id: Id.meta({ description: "The service account's id." }) }),
+  body: z
+    .strictObject({
+      overlap_seconds: z
+        .int()
+        .min(0)
+        .max(604_800)
+        .default(86_400)
+        .meta({ description: "How long the old token still works: up to a week, a day if not given." }),
+    })
+    .meta({ id: "ServiceAccountRotate", description: "How to rotate." }),
+  output: ServiceAccountWithToken,
+  problems: ["would_escalate"],
+  run: ({ params, body }, context) =>
+    rotateServiceAccount(params.account_id, params.service_account_id, body.overlap_seconds, context),
+});
+
+export const handler = http(route);

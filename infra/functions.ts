@@ -71,10 +71,23 @@ function addRole(scope: Construct, spec: LambdaSpec, { table, logGroup }: Common
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
+      ...(spec.access === "read" ? { tokens: allowNotingUse(table.tableArn) } : {}),
     },
   });
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
+
+/** A function that only reads still notes when a service account's token was last used, and may write no other item. */
+const allowNotingUse = (tableArn: string): PolicyDocument =>
+  new PolicyDocument({
+    statements: [
+      new PolicyStatement({
+        actions: ["dynamodb:UpdateItem"],
+        resources: [tableArn],
+        conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*"] } },
+      }),
+    ],
+  });
 
 const allow = (actions: readonly string[], resource: string): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources: [resource] })] });

@@ -2,7 +2,9 @@ import * as z from "zod";
 
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/accounts/operate.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { Problem } from "../../shared/errors.ts";
+import { getAssignment, planAssignments, planRevocation } from "../../shared/auth/assignments.ts";
+import { planSuperAdmin, readHeld } from "../../shared/auth/holders.ts";
+import { notFound, Problem } from "../../shared/errors.ts";
 import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
 
@@ -16,6 +18,41 @@ export type Command = {
 const Name = z.string().trim().min(1).max(255);
 const account = { description: "The account's id.", schema: Id };
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
+
+const user = { description: "The user's id: the `id` that GET /v1/public/me shows them.", schema: Id };
+
+/** Gives a user ownership of an account unless they have it; from outside, so nothing is checked but that it exists. */
+async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
+  await getAccount(table, accountId);
+  const subject = { type: "user" as const, id: userId };
+  await table.commit(async () => {
+    const held = await readHeld(table, accountId, subject);
+    if (held?.owner_grant_id !== undefined) return { value: undefined, writes: [] };
+    const author = { by: "operator", now: new Date() };
+    const { writes } = await planAssignments(table, accountId, subject, [{ kind: "account_owner" }], author);
+    return { value: undefined, writes };
+  });
+  return { account_id: accountId, owner_id: userId };
+}
+
+async function removeOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
+  await table.commit(async () => {
+    const held = await readHeld(table, accountId, { type: "user", id: userId });
+    if (held?.owner_grant_id === undefined) throw notFound();
+    const assignment = await getAssignment(table, accountId, held.owner_grant_id);
+    return { value: undefined, writes: await planRevocation(table, accountId, [assignment], new Date()) };
+  });
+  return { account_id: accountId, removed_owner_id: userId };
+}
+
+/** The operator's own mark beside the grants that made somebody a super admin. */
+const operatorGrant = "operator";
+
+async function setSuperAdmin(table: Table, userId: string, isOne: boolean): Promise<Record<string, unknown>> {
+  const change = (grants: string[]) => (isOne ? [...new Set([...grants, operatorGrant])] : []);
+  await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, change)] }));
+  return { user_id: userId, is_super_admin: isOne };
+}
 
 const accountResult = ({
   id,
@@ -63,6 +100,26 @@ export const commands: Record<string, Command> = {
     summary: "Show an account.",
     options: { account },
     run: async (table, options) => accountResult(await getAccount(table, option(options, "account"))),
+  },
+  "owner add": {
+    summary: "Make a user an owner of an account.",
+    options: { account, user },
+    run: (table, options) => addOwner(table, option(options, "account"), option(options, "user")),
+  },
+  "owner remove": {
+    summary: "Take ownership from a user; the last owner stays.",
+    options: { account, user },
+    run: (table, options) => removeOwner(table, option(options, "account"), option(options, "user")),
+  },
+  "super-admin add": {
+    summary: "Make a user a super admin.",
+    options: { user },
+    run: (table, options) => setSuperAdmin(table, option(options, "user"), true),
+  },
+  "super-admin remove": {
+    summary: "Make a user a super admin no longer, however they became one.",
+    options: { user },
+    run: (table, options) => setSuperAdmin(table, option(options, "user"), false),
   },
   "account suspend": {
     summary: "Suspend an account: it can be read, not changed.",

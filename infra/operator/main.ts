@@ -98,7 +98,7 @@ try {
   const known = error instanceof Problem || error instanceof Misuse || error instanceof StartProblem;
   const hint = error instanceof Misuse ? "\nnpm run operator -- --help shows what there is." : "";
   process.stderr.write(
-    `${error instanceof Error ? (missing ? "No account or client has this id." : known ? error.message : error.stack) : String(error)}${hint}\n`,
+    `${error instanceof Error ? (missing ? "There is no such account, client or owner." : known ? error.message : error.stack) : String(error)}${hint}\n`,
   );
   process.exitCode = error instanceof Misuse ? 2 : 1;
 }

@@ -1,6 +1,15 @@
 import * as z from "zod";
 
-import { isSuperAdmin, standingOf } from "../auth/access.ts";
+import {
+  accessKey,
+  accountOfGroup,
+  claimedGroups,
+  GroupsRecord,
+  groupsKey,
+  isSuperAdmin,
+  standingOf,
+  withAncestors,
+} from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../errors.ts";
 import { spanOf, type PageQuery } from "../page.ts";
@@ -22,7 +31,8 @@ export async function getAccount(table: Table, accountId: string): Promise<Store
 
 /**
  * A page of the accounts the principal sees, oldest first. A super admin's page costs the same whatever
- * the filter; a user's filtered page reads the user's own accounts, not those that exist.
+ * the filter; a user's filtered page reads the user's own accounts, not those that exist. Accounts that only
+ * the groups in a user's token give come after those the user belongs to in person.
  */
 export async function visibleAccounts(
   table: Table,
@@ -38,9 +48,23 @@ export async function visibleAccounts(
     return { items: await readAccounts(table, rows), total };
   }
   const own = accountsOfUser(principal.id);
+  const claimed = await claimedAccounts(table, principal);
   const { rows, total } = await readRows(table, own, filtered ? { skip: 0, take: Infinity } : { skip, take });
-  const accounts = await readAccounts(table, rows);
-  return filtered ? sliced(accounts, filter, page) : { items: accounts, total };
+  if (filtered) return sliced(await readAccounts(table, [...rows, ...claimed]), filter, page);
+  const more = claimed.slice(Math.max(0, skip - total), Math.max(0, skip + take - total));
+  return { items: await readAccounts(table, [...rows, ...more]), total: total + claimed.length };
+}
+
+/** The accounts that have one of the groups in the token and that the user does not belong to in person. */
+async function claimedAccounts(table: Table, principal: Principal): Promise<{ account_id: string }[]> {
+  const ids = [...new Set(principal.groups.flatMap((name) => accountOfGroup(name) ?? []))].toSorted();
+  const records = await table.getMany(ids.map((id) => accessKey(id, principal)));
+  const groups = await table.getMany(ids.map((id) => groupsKey(id)));
+  return ids.flatMap((id, index) => {
+    const record = groups[index] && GroupsRecord.parse(groups[index]);
+    const isThere = record !== undefined && withAncestors(record, claimedGroups(principal, id)).length > 0;
+    return isThere && !records[index] ? [{ account_id: id }] : [];
+  });
 }
 
 async function ownAccount(table: Table, principal: Principal): Promise<StoredAccount[]> {

@@ -53,6 +53,10 @@ export async function isSuperAdmin(table: Table, principal: Principal): Promise<
 /** What a group is called in a token: its account and itself, both ids, so that no other group ever has the name. */
 export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
 
+/** The account of a group, from what tokens call it; undefined for names that are not ours. */
+export const accountOfGroup = (idpName: string): string | undefined =>
+  /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
+
 /** The groups of an account that the principal's token names. */
 export function claimedGroups(principal: Principal, accountId: string): string[] {
   const prefix = idpNameOf(accountId, "");

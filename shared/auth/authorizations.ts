@@ -16,7 +16,7 @@ import {
 } from "./assignments.ts";
 import { Capability } from "./capabilities.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
-import { readHeld, type Subject } from "./holders.ts";
+import { readHeld, superAdminGrants, type Subject } from "./holders.ts";
 import { ResourceType, type Scope } from "./permissions.ts";
 import { locate } from "./scopes.ts";
 
@@ -117,11 +117,10 @@ export async function assign(
     if (scope && !located) throw notFound();
     const held = await readHeld(table, accountId, subject);
     if (!held && subject.type !== "user") throw notFound();
-    const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...(held?.owner_grant_id ? [held.owner_grant_id] : [])];
-    const known =
-      given.kind === "super_admin"
-        ? await superAdminGrants(accountId, subject, context)
-        : await getAssignments(table, accountId, ids);
+    const rank =
+      given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
+    const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
+    const known = await getAssignments(table, accountId, ids);
     const existing = known.find((assignment) => same(assignment, given));
     if (existing) return { value: existing, writes: [] };
     const author = { by: principal.id, now: now() };
@@ -130,11 +129,6 @@ export async function assign(
     if (!assignment) throw new Error("nothing was planned");
     return { value: assignment, writes: [...writes, ...(located?.present ? [located.present] : [])] };
   });
-}
-
-async function superAdminGrants(accountId: string, subject: Subject, { table }: Context): Promise<Assignment[]> {
-  const all = await listAssignments(table, accountId, false);
-  return all.filter(({ kind, subject_id }) => kind === "super_admin" && subject_id === subject.id);
 }
 
 /** Revokes an assignment of one of the kinds; 404, 409 `last_owner`. Rank is taken away only by those who have it. */

@@ -123,6 +123,11 @@ export async function planOwnerRemoved(table: Table, accountId: string, userId: 
 
 const SuperAdmin = z.object({ super_admin_grants: z.array(z.string()), version: z.int() });
 
+/** The grants by which a user is a super admin. */
+export async function superAdminGrants(table: Table, userId: string): Promise<string[]> {
+  return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
+}
+
 /** The write that changes the grants by which a user is a super admin; none left is none at all. */
 export async function planSuperAdmin(
   table: Table,

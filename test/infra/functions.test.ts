@@ -20,15 +20,19 @@ const functionLogsId = Object.keys(template.findResources("AWS::Logs::LogGroup")
   id.startsWith("FunctionLogs"),
 );
 
-type Statement = { Effect: string; Action: string | string[]; Resource: unknown };
+type Statement = { Effect: string; Action: string | string[]; Resource: unknown; Condition?: unknown };
 
 const roleIdOf = (functionId: string): string => functions[functionId]?.["Properties"].Role["Fn::GetAtt"][0];
 
-/** Everything the function with this logical id may do, as [actions, resource]. */
-const grantsOf = (functionId: string): [string[], unknown][] =>
+/** Everything the function with this logical id may do, as [actions, resource, condition if any]. */
+const grantsOf = (functionId: string): unknown[][] =>
   roles[roleIdOf(functionId)]?.["Properties"].Policies.flatMap(
     (policy: { PolicyDocument: { Statement: Statement[] } }) =>
-      policy.PolicyDocument.Statement.map(({ Action, Resource }) => [[Action].flat().toSorted(), Resource]),
+      policy.PolicyDocument.Statement.map(({ Action, Resource, Condition }) => [
+        [Action].flat().toSorted(),
+        Resource,
+        ...(Condition === undefined ? [] : [Condition]),
+      ]),
   );
 
 const idOf = (name: string): string =>
@@ -38,12 +42,17 @@ const idOf = (name: string): string =>
     .join("")}Function`;
 
 const writesLogs = [["logs:CreateLogStream", "logs:PutLogEvents"], { "Fn::GetAtt": [functionLogsId, "Arn"] }];
+const notesTokenUse = [
+  ["dynamodb:UpdateItem"],
+  { "Fn::GetAtt": [tableId, "Arn"] },
+  { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*"] } },
+];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
 test.each(lambdas)(
-  "$name may use the table as its access says, write its log, and nothing else",
+  "$name may use the table as its access says, note a token's use, write its log, and nothing else",
   ({ name, access }) => {
-    const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
+    const grants = { none: [], read: [onTable(reads), notesTokenUse], write: [onTable(writes)] };
     expect(grantsOf(idOf(name))).toEqual([writesLogs, ...grants[access]]);
   },
 );

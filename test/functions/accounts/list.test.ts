@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { request } from "../../support/request.ts";
-import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser, testTable } from "../../support/world.ts";
+import {
+  grant,
+  newAccount,
+  newServiceAccount,
+  newSuperAdmin,
+  newUser,
+  testTable,
+  type Account,
+} from "../../support/world.ts";
 
 const path = "/v1/public/accounts";
 const ids = (body: { items: { id: string }[] }): string[] => body.items.map(({ id }) => id);
@@ -56,6 +64,21 @@ test("shows a super admin every account of a client, and a status change moves i
   expect(await get("status=suspended")).toMatchObject({ items: [{ id: first.id, status: "suspended" }], total: 1 });
   await setAccountStatus(testTable(), first.id, "active", new Date());
   expect(ids(await get("status=active"))).toEqual([second.id, first.id]);
+});
+
+test("shows the accounts that the groups in a token give, after the user's own, each once", async () => {
+  const [own, claimed, both] = [await newAccount(), await newAccount(), await newAccount()];
+  const groupIn = async ({ id, owner }: Account): Promise<string> =>
+    (await request("POST", `/v1/public/accounts/${id}/auth/groups`, { token: owner.token, body: { name: "Staff" } }))
+      .body.idp_name;
+  const groups = [await groupIn(claimed), await groupIn(both), `${own.id}/made-up`, "someone-else's group"];
+  const user = newUser({ groups });
+  await grant(both, user, { role: "viewer" });
+  await grant(own, user, { role: "viewer" });
+  const get = async (query: string) => (await request("GET", `${path}?${query}`, { token: user.token })).body;
+  expect(ids(await get(""))).toEqual([both.id, own.id, claimed.id]);
+  expect(await get("page=2&page_size=2")).toMatchObject({ items: [{ id: claimed.id }], total: 3 });
+  expect(await get(`client_id=${claimed.clientId}`)).toMatchObject({ items: [{ id: claimed.id }], total: 1 });
 });
 
 test("shows a service account its own account only", async () => {

@@ -37,6 +37,21 @@ test("creates a client and an account whose owner can work in it at once", async
   expect(body.items).toMatchObject([{ id: account.account_id, client: { name: "Initech" } }]);
 });
 
+test("adds and removes owners but not the last, and makes and unmakes super admins", async () => {
+  const [{ id, owner }, other] = [await newAccount(), newUser()];
+  const sees = async (path: string) => (await request("GET", path, { token: other.token })).status;
+  expect(await operator("owner", "add", "--account", id, "--user", other.id)).toMatchObject({ code: 0 });
+  expect(await sees(`/v1/public/accounts/${id}/auth/groups`)).toBe(200);
+  expect(await operator("owner", "remove", "--account", id, "--user", owner.id)).toMatchObject({ code: 0 });
+  const last = await operator("owner", "remove", "--account", id, "--user", other.id);
+  expect(last).toMatchObject({ code: 1, err: expect.stringContaining("at least one user") });
+  const foreign = `/v1/public/accounts/${(await newAccount()).id}`;
+  await operator("super-admin", "add", "--user", other.id);
+  expect(await sees(foreign)).toBe(200);
+  await operator("super-admin", "remove", "--user", other.id);
+  expect(await sees(foreign)).toBe(404);
+});
+
 test("suspends and reopens an account; both can be repeated", async () => {
   const { id, owner } = await newAccount();
   const status = async () => (await request("GET", `/v1/public/accounts/${id}`, { token: owner.token })).body.status;
@@ -63,7 +78,7 @@ test.each([
 test("answers an unknown account with exit code 1", async () => {
   const { code, err } = await operator("account", "suspend", "--account", "99999999-9999-4999-8999-999999999999");
   expect(code).toBe(1);
-  expect(err).toMatch(/No account or client has this id/);
+  expect(err).toMatch(/There is no such account/);
 });
 
 test("shows its commands and exit codes with --help", async () => {

@@ -17,7 +17,7 @@ export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Prom
 /** One request while it is served; middy carries it where Lambda's context would be. */
 type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal };
 
-export const bodyLimitBytes = 1_048_576;
+const bodyLimitBytes = 1_048_576;
 
 /**
  * A Lambda handler around `answer`, by the only middy chain: authentication, body (size, media type, JSON),

@@ -7,7 +7,7 @@ import type { ProblemCode } from "./errors.ts";
 import type { Log } from "./log.ts";
 import type { Table } from "./table/table.ts";
 
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** What `run` gets beside its parsed input. */
 export type Context = {

@@ -65,11 +65,13 @@ function checkArguments(call: Call, fn: CodeFunction): { mistakes: Mistake[]; in
   }
 }
 
+const wrong = (loc: string[], msg: string, type: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
+
 /** A `payload` is a dict that names the same account as the call. */
 function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   if (route.codeArguments === "flat") return;
   const payload = values.get("payload");
-  const wrong = (loc: string[], msg: string, type: string) => new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
   if (payload === undefined) throw wrong([], "This is required", "missing");
   if (!isDict(payload)) throw wrong([], "A dict is expected", "dict_type");
   if (payload["account_id"] === undefined) throw wrong(["account_id"], "This is required", "missing");

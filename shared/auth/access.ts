@@ -3,7 +3,7 @@ import * as z from "zod";
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import type { Table } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
-import { HeldGrant, noPermissions, type Permissions } from "./permissions.ts";
+import { HeldGrant, type Permissions } from "./permissions.ts";
 import type { Principal } from "./principal.ts";
 
 /*

@@ -34,7 +34,7 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
 });
 
 export const SubjectType = z.enum(["user", "group", "service_account"]);
-export const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
+const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
 
 const StoredAssignment = z.object({
   id: z.string(),
@@ -150,7 +150,7 @@ export async function planRevocation(
 }
 
 /** The writes that move assignments to the revoked ones, where their subject goes with all it held. */
-export function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
+function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   return assignments.flatMap((assignment): Write[] => {
     const { id, scope } = assignment;
     const revoked = { ...assignment, revoked_at: now.toISOString() };

@@ -7,7 +7,6 @@ import { Timestamp } from "../time.ts";
 import {
   getAssignment,
   getAssignments,
-  listAssignments,
   planAssignments,
   planRevocation,
   SubjectType,

@@ -34,11 +34,26 @@ export async function readGroups(table: Table, accountId: string): Promise<Group
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
-/** The write that replaces what the groups hold, provided nobody else did since it was read. */
-export const groupsWrite = (accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write => ({
-  put: { ...groupsKey(accountId), groups, version: version + 1 },
-  if: version === 0 ? "absent" : { version },
-});
+/** An item holds 400 KB; what a subject holds is read by every request, so it stays far below. */
+const grantLimit = 1_000;
+const groupsLimitBytes = 300_000;
+
+/**
+ * The write that replaces what the groups hold, provided nobody else did since it was read. 409
+ * `limit_reached` when all groups together hold too much for one item.
+ */
+export function groupsWrite(accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write {
+  if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
+    throw new Problem(
+      "limit_reached",
+      "The groups of this account hold as much as they can. Delete groups or revoke grants.",
+    );
+  }
+  return {
+    put: { ...groupsKey(accountId), groups, version: version + 1 },
+    if: version === 0 ? "absent" : { version },
+  };
+}
 
 /**
  * The writes that change what subjects hold, all groups in one item. A group or service account that the
@@ -80,6 +95,12 @@ async function planRecord(table: Table, accountId: string, changes: readonly Hol
   const record = await table.get(key, AccessRecord);
   if (!record && subject.type === "service_account") throw notFound();
   const { owner_grant_id, grants, groups } = applyAll(record ?? nothing, changes);
+  if (grants.length > grantLimit || groups.length > grantLimit) {
+    throw new Problem(
+      "limit_reached",
+      `One subject holds ${grantLimit} grants and is in ${grantLimit} groups at most.`,
+    );
+  }
   const held = { ...(owner_grant_id === undefined ? {} : { owner_grant_id }), grants, groups };
   const condition: Write["if"] = record ? { version: record.version } : "absent";
   const put = (listedAt: number | undefined): Write => ({
@@ -97,6 +118,13 @@ async function planRecord(table: Table, accountId: string, changes: readonly Hol
   return listedAt === undefined
     ? [put(state.next), ...appendRows(state, [{ account_id: accountId }])]
     : [put(listedAt)];
+}
+
+/** The write that forgets a service account that holds nothing any more, so that nothing can be given to it. */
+export async function planForgotten(table: Table, accountId: string, subject: Subject): Promise<Write[]> {
+  const key = accessKey(accountId, subject);
+  const record = await table.get(key, AccessRecord);
+  return record && isEmpty(record) ? [{ delete: key, if: { version: record.version } }] : [];
 }
 
 const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });

@@ -9,7 +9,7 @@ import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
 import { handedByGroup, requireToHold } from "./escalation.ts";
-import { planHolders, readGroups, type Subject } from "./holders.ts";
+import { planHolders, readGroups, type HolderChange, type Subject } from "./holders.ts";
 
 /*
  * Access patterns
@@ -129,6 +129,28 @@ async function planRemoval(
   );
   const pointers = places.map(({ subject_id }): Write => ({ delete: memberKey(accountId, groupId, subject_id) }));
   return [...removeRows(state, ordinals), ...pointers, ...left];
+}
+
+/** Takes a member out of groups, one at a time; a group that is gone meanwhile is left as well. */
+export async function leaveGroups(
+  table: Table,
+  accountId: string,
+  member: Subject,
+  groupIds: readonly string[],
+): Promise<void> {
+  for (const groupId of groupIds) {
+    await table.commit(async () => {
+      const place = await table.get(memberKey(accountId, groupId, member.id), Place);
+      const change: HolderChange["change"] = (held) => ({
+        ...held,
+        groups: held.groups.filter((id) => id !== groupId),
+      });
+      const writes = place
+        ? await planRemoval(table, accountId, groupId, [place])
+        : await planHolders(table, accountId, [{ subject: member, change }]);
+      return { value: undefined, writes };
+    });
+  }
 }
 
 const membersAtOnce = 8;

@@ -1,15 +1,16 @@
 import * as z from "zod";
 
 import { notFound } from "../errors.ts";
-import { Id, timeOrderedId } from "../ids.ts";
+import { timeOrderedId } from "../ids.ts";
 import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 import { accessKey } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, requireToHold, type Handed } from "./escalation.ts";
-import { planHolders, readGroups, readHeld } from "./holders.ts";
+import { planForgotten, readGroups, readHeld } from "./holders.ts";
+import { leaveGroups } from "./members.ts";
+import { ServiceAccount, type ServiceAccountWithToken } from "./service-account-view.ts";
 import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
 
 /*
@@ -19,26 +20,6 @@ import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } f
  *   its tokens                                                    TOKEN#<public id> (service-token.ts)
  */
 const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
-
-export const ServiceAccount = z
-  .object({
-    id: Id.meta({ description: "The service account's id." }),
-    account_id: Id.meta({ description: "The account it belongs to." }),
-    name: z.string().meta({ description: "Its name." }),
-    token_prefix: z.string().meta({ description: "How its token begins, to find it again." }),
-    token_last4: z.string().meta({ description: "How its token ends." }),
-    token_public_id: z.string().meta({ description: "The part of its token that is not secret." }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
-    created_by_user_id: Id.meta({ description: "Who created it." }),
-    expires_at: Timestamp.nullable().meta({ description: "When its token stops working; null for never." }),
-    last_used_at: Timestamp.nullable().meta({ description: "When its tokens were last used, to within an hour." }),
-    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it works." }),
-  })
-  .meta({ id: "ServiceAccount", description: "A principal of its own, for programs." });
-
-export const ServiceAccountWithToken = ServiceAccount.extend({
-  token: z.string().meta({ description: "The access token. It is shown this once and kept as a hash." }),
-}).meta({ id: "ServiceAccountWithToken", description: "A service account with its new token." });
 
 const Stored = ServiceAccount.omit({ last_used_at: true }).extend({
   /** The tokens that may still work, the newest last. */
@@ -193,23 +174,17 @@ async function purge(table: Table, accountId: string, id: string, now: () => Dat
   const subject = { type: "service_account" as const, id };
   for (;;) {
     const held = await readHeld(table, accountId, subject);
-    const ids = [
-      ...(held?.grants.map((grant) => grant.id) ?? []),
-      ...(held?.owner_grant_id ? [held.owner_grant_id] : []),
-    ];
+    if (!held) return;
+    await leaveGroups(table, accountId, subject, held.groups);
+    const grants = held.grants.map((grant) => grant.id);
+    const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
     const assignments = await getAssignments(table, accountId, ids.slice(0, atOnce));
-    if (assignments.length === 0) break;
-    await table.commit(async () => ({
-      value: undefined,
-      writes: await planRevocation(table, accountId, assignments, now()),
-    }));
+    await table.commit(async () => {
+      const writes = await planRevocation(table, accountId, assignments, now());
+      return {
+        value: undefined,
+        writes: assignments.length > 0 ? writes : await planForgotten(table, accountId, subject),
+      };
+    });
   }
-  const change = (held: Parameters<Parameters<typeof planHolders>[2][number]["change"]>[0]) => ({
-    ...held,
-    groups: [],
-  });
-  await table.commit(async () => ({
-    value: undefined,
-    writes: await planHolders(table, accountId, [{ subject, change }]),
-  }));
 }

@@ -6,10 +6,10 @@ export type Item = Key & Record<string, unknown>;
 type Scalar = string | number | boolean;
 
 /** `absent` and `present` are about the item; a record about its attributes, all of which must hold. */
-export type Condition = "absent" | "present" | Record<string, Scalar>;
+type Condition = "absent" | "present" | Record<string, Scalar>;
 
 /** What a failed condition throws, given the item that stood there (its strings and numbers). */
-export type OrElse = (found: Record<string, string>) => Error;
+type OrElse = (found: Record<string, string>) => Error;
 
 /** One write of a transaction, as data; `table` turns it into expressions. */
 export type Write = { if?: Condition; orElse?: OrElse } & (

@@ -6,7 +6,7 @@ const pick = (example: Example, names: readonly string[]): Example =>
   Object.fromEntries(Object.entries(example).filter(([name]) => names.includes(name)));
 
 /** The path of a route with its parameters filled in. */
-export const pathOf = (route: Route, params: Example): string =>
+const pathOf = (route: Route, params: Example): string =>
   route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
 
 /** Calls a route over REST with flat arguments. */
@@ -24,7 +24,7 @@ export function callRest(route: Route, example: Example, token?: string): Promis
 }
 
 /** The program that calls a route with these arguments. */
-export function programOf(route: Route, example: Example): string {
+function programOf(route: Route, example: Example): string {
   const body = pick(example, Object.keys(route.body.shape));
   const rest = pick(example, Object.keys({ ...route.params.shape, ...route.query.shape }));
   const given =

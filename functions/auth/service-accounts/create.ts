@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { createServiceAccount, ServiceAccountWithToken } from "../../../shared/auth/service-accounts.ts";
+import { ServiceAccountWithToken } from "../../../shared/auth/service-account-view.ts";
+import { createServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
 

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listServiceAccounts, ServiceAccount } from "../../../shared/auth/service-accounts.ts";
+import { ServiceAccount } from "../../../shared/auth/service-account-view.ts";
+import { listServiceAccounts } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
 

@@ -1,7 +1,6 @@
-import { AccountParams } from "../../../shared/accounts/account.ts";
+import { ServiceAccountParams } from "../../../shared/auth/service-account-view.ts";
 import { revokeServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
 import { defineRoute, Empty } from "../../../shared/route.ts";
 
 export const route = defineRoute({
@@ -12,7 +11,7 @@ export const route = defineRoute({
   description: "An extension. Its tokens are refused from the next request on, and all it held is gone.",
   capability: "auth.manage",
   access: "write",
-  params: AccountParams.extend({ service_account_id: Id.meta({ description: "The service account's id." }) }),
+  params: ServiceAccountParams,
   output: Empty,
   run: async ({ params }, context) => {
     await revokeServiceAccount(params.account_id, params.service_account_id, context);

@@ -1,9 +1,8 @@
 import * as z from "zod";
 
-import { AccountParams } from "../../../shared/accounts/account.ts";
-import { rotateServiceAccount, ServiceAccountWithToken } from "../../../shared/auth/service-accounts.ts";
+import { ServiceAccountParams, ServiceAccountWithToken } from "../../../shared/auth/service-account-view.ts";
+import { rotateServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
 export const route = defineRoute({
@@ -15,7 +14,7 @@ export const route = defineRoute({
     "An extension. The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
-  params: AccountParams.extend({ service_account_id: Id.meta({ description: "The service account's id." }) }),
+  params: ServiceAccountParams,
   body: z
     .strictObject({
       overlap_seconds: z

@@ -21,7 +21,7 @@ export const route = defineRoute({
     .meta({ id: "GroupMemberAdd", description: "Whom to make a member." }),
   status: 201,
   output: GroupMember,
-  problems: ["would_escalate"],
+  problems: ["would_escalate", "limit_reached"],
   run: ({ params, body }, context) => {
     const member = { type: body.subject_type, id: body.subject_id };
     return addMember(params.account_id, params.group_id, member, context);

@@ -1,0 +1,54 @@
+import { request, type Answer } from "./request.ts";
+import { newUser, type Account, type User } from "./world.ts";
+
+type Body = Record<string, unknown>;
+
+/** Where the auth routes of an account are. */
+export const authPath = ({ id }: Pick<Account, "id">, rest = ""): string => `/v1/public/accounts/${id}/auth/${rest}`;
+
+/** Sends a request for the account's owner; throws what came back unless it succeeded. */
+export async function asOwner(account: Account, method: string, path: string, body?: Body): Promise<Answer["body"]> {
+  const answer = await request(method, authPath(account, path), { token: account.owner.token, body });
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
+  return answer.body;
+}
+
+export type Group = { id: string; name: string; idp_name: string };
+
+/** A group, inside of another one if given. */
+export async function newGroup(account: Account, name: string, parent?: Group): Promise<Group> {
+  const group: Group = await asOwner(account, "POST", "groups", { name });
+  if (parent) await asOwner(account, "PATCH", `groups/${group.id}`, { parent_id: parent.id });
+  return group;
+}
+
+/** Makes a user or service account a member of a group. */
+export const join = (account: Account, group: Pick<Group, "id">, id: string, type = "user"): Promise<Body> =>
+  asOwner(account, "POST", `groups/${group.id}/members`, { subject_id: id, subject_type: type });
+
+/** Gives a group a capability, on a workspace if one is given. */
+export const giveGroup = (account: Account, { id }: Pick<Group, "id">, key: string, workspaceId?: string) =>
+  asOwner(account, "POST", "authorizations", {
+    grant_kind: "capability",
+    subject_type: "group",
+    subject_id: id,
+    capability_key: key,
+    ...(workspaceId === undefined ? {} : { resource_type: "workspace", resource_id: workspaceId }),
+  });
+
+/** Makes a group, service account or user an owner. */
+export const makeOwner = (account: Account, id: string, type = "user") =>
+  asOwner(account, "POST", "authorizations", { grant_kind: "account_owner", subject_type: type, subject_id: id });
+
+/** A user whose token names groups. */
+export const claiming = (...groups: Group[]): User => newUser({ groups: groups.map(({ idp_name }) => idp_name) });
+
+/** The id of a new workspace. */
+export async function newWorkspace({ id, owner }: Account, name: string): Promise<string> {
+  const sent = { token: owner.token, body: { name } };
+  return (await request("POST", `/v1/public/accounts/${id}/workspaces`, sent)).body.id;
+}
+
+/** Whether a caller may list the account's grants (`auth.manage`) or workspaces (`workspace.view`). */
+export const statusOf = async (account: Account, { token }: Pick<User, "token">, what = "workspaces") =>
+  (await request("GET", `/v1/public/accounts/${account.id}/${what}`, { token })).status;

@@ -1,0 +1,44 @@
+import { routes } from "../../functions/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { callCode, callRest } from "./call.ts";
+import type { Example } from "./examples.ts";
+import type { Answer } from "./request.ts";
+import { testTable, type Account, type User } from "./world.ts";
+
+/** The ways in: every rule holds for both. */
+export const doors = ["REST", "code mode"] as const;
+export type Door = (typeof doors)[number];
+
+/** What came of a call, as REST would have answered it. */
+export type Outcome = Pick<Answer, "status" | "body">;
+export type Attempt = (name: string, args: Example, caller: Pick<User, "token">) => Promise<Outcome>;
+
+function routeOf(name: string): Route {
+  const route = routes.find((candidate) => candidate.name === name);
+  if (!route) throw new Error(`there is no route ${name}`);
+  return route;
+}
+
+/** Calls routes by name with flat arguments through one door. */
+export function through(door: Door): Attempt {
+  return async (name, args, { token }) => {
+    const route = routeOf(name);
+    return door === "REST" ? callRest(route, args, token) : outcomeOf(route, await callCode(route, args, token));
+  };
+}
+
+function outcomeOf(route: Route, { status, body }: Answer): Outcome {
+  if (status !== 200) return { status, body };
+  if (body.status === "completed") return { status: route.status, body: body.result.last_value };
+  const { detail } = body.error;
+  return Array.isArray(detail) ? { status: 422, body: { detail } } : { status: detail.status, body: detail };
+}
+
+/** Everything stored of an account, to see that a refused attempt changed nothing. */
+export async function storedOf({ id }: Pick<Account, "id">): Promise<string> {
+  return JSON.stringify(await testTable().between(`ACCOUNT#${id}`, "!", "~"));
+}
+
+/** A body without what differs by nature, to compare a hidden thing with a missing one. */
+export const masked = (body: unknown): string =>
+  JSON.stringify(body, (key, value: unknown) => (key === "request_id" ? "" : value));

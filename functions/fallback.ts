@@ -14,11 +14,14 @@ let methods: Methods | undefined;
 function allowedMethods(path: string): string[] {
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
   methods ??= JSON.parse(readFileSync(join(folder, "methods.json"), "utf8")) as Methods;
-  const template = Object.keys(methods).find((candidate) =>
-    new RegExp(`^${candidate.replace(/\{\w+\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`).test(path),
-  );
-  return template === undefined ? [] : (methods[template] ?? []);
+  const matching = Object.entries(methods).filter(([template]) => patternOf(template).test(path));
+  return [...new Set(matching.flatMap(([, allowed]) => allowed))];
 }
+
+const patternOf = (template: string): RegExp => {
+  const literal = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
+  return new RegExp(`^${literal.replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
+};
 
 /**
  * Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing.

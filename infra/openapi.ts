@@ -49,7 +49,7 @@ export function problemsOf(route: Route): ProblemCode[] {
   const codes: ProblemCode[] = ["unauthenticated", "token_expired", "token_revoked", "malformed_json"];
   if (route.capability !== null && route.capability !== "account.view") codes.push("forbidden");
   if (inAccount && route.access === "write") codes.push("account_suspended");
-  if (route === mcpRoute) codes.push("forbidden");
+  if (route === mcpRoute) codes.push("origin_not_allowed");
   if (inAccount) codes.push("not_found");
   if (hasBody || route.method !== "GET") codes.push("body_too_large", "unsupported_media_type");
   codes.push(...route.problems, "internal", "busy", "upstream_unavailable");

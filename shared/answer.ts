@@ -34,23 +34,26 @@ export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2)
   return readableId.test(sent) ? sent : requestContext.requestId;
 }
 
-/** A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one. */
-export function failureResponse(failure: Problem | InvalidInput, requestId: string): Response {
+/**
+ * A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one.
+ * A 401 challenges differently once a credential was sent.
+ */
+export function failureResponse(failure: Problem | InvalidInput, requestId: string, hadCredential = false): Response {
   if (failure instanceof InvalidInput) return json(422, { detail: failure.errors });
   return json(failure.status, problemBody(failure, requestId), {
     "content-type": "application/problem+json",
-    ...headersOf(failure),
+    ...headersOf(failure, hadCredential),
   });
 }
 
-function headersOf({ status, code, extras }: Problem): Record<string, string> {
+function headersOf({ status, extras }: Problem, hadCredential: boolean): Record<string, string> {
   return {
-    ...(status === 401 ? { "www-authenticate": challenge(code) } : {}),
+    ...(status === 401 ? { "www-authenticate": challenge(hadCredential) } : {}),
     ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),
     ...(extras["retry_after"] === undefined ? {} : { "retry-after": String(extras["retry_after"]) }),
   };
 }
 
 /** RFC 6750 §3: a request without a credential gets no error code. */
-const challenge = (code: string): string =>
-  code === "unauthenticated" ? 'Bearer realm="public-api"' : 'Bearer realm="public-api", error="invalid_token"';
+const challenge = (hadCredential: boolean): string =>
+  `Bearer realm="public-api"${hadCredential ? ', error="invalid_token"' : ""}`;

@@ -16,23 +16,35 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
   for (const part of ["params", "query", "body"] as const) {
     const result = route[part].safeParse(raw[part], { reportInput: true });
     if (result.success) parsed[part] = result.data;
-    else errors.push(...result.error.issues.flatMap((issue) => validationErrors(places[part], issue)));
+    else addErrors(errors, places[part], result.error.issues);
   }
   if (errors.length > 0) throw new InvalidInput(errors);
   return parsed;
 }
 
+const shownErrors = 100;
+
+/** A request can be wrong in as many places as it has members: the first hundred are told. */
+function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
+  for (const issue of issues) {
+    if (errors.length >= shownErrors) return;
+    errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
+  }
+}
+
 type Issue = z.core.$ZodIssue;
 
 const place = (path: readonly PropertyKey[]): (string | number)[] =>
-  path.map((step) => (typeof step === "number" ? step : String(step)));
+  path.map((step) => (typeof step === "number" ? step : clipped(String(step))));
+
+const clipped = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
 /** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
 function validationErrors(part: string, issue: Issue): ValidationError[] {
   const loc = [part, ...place(issue.path)];
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
-      loc: [...loc, key],
+    return issue.keys.slice(0, shownErrors).map((key) => ({
+      loc: [...loc, clipped(key)],
       msg: "This member is not known here",
       type: "extra_forbidden",
     }));

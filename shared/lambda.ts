@@ -35,7 +35,8 @@ export function lambda(name: string, answer: (request: Request, door: Door) => P
     })
     .onError((run) => {
       const { requestId } = run.context.door;
-      run.response = failureResponse(meantForCaller(run.error, run.context), requestId);
+      const hadCredential = (run.event.headers["authorization"] ?? "") !== "";
+      run.response = failureResponse(meantForCaller(run.error, run.context), requestId, hadCredential);
     });
   return async (event) => {
     const call = openCall(name, event);
@@ -64,7 +65,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
 }
 
 function checkSize(body: string, isBase64: boolean): void {
-  const bytes = isBase64 ? Math.floor((body.length * 3) / 4) : Buffer.byteLength(body);
+  const bytes = Buffer.byteLength(body, isBase64 ? "base64" : "utf8");
   if (bytes <= bodyLimitBytes) return;
   throw new Problem("body_too_large", `A body may hold ${bodyLimitBytes} bytes at most.`, {
     limit_bytes: bodyLimitBytes,
@@ -77,12 +78,19 @@ function meantForCaller(error: unknown, { door }: Call): Problem | InvalidInput 
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (status === 415)
     return new Problem("unsupported_media_type", "Send the body as `Content-Type: application/json`.");
-  if (status === 422)
-    return new Problem("malformed_json", "The body is not valid JSON, or has a member that is never allowed.");
+  if (status === 422) return forbiddenKey(error) ?? new Problem("malformed_json", "The body is not valid JSON.");
   door.log.error("unexpected error", {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+}
+
+/** The body parser refuses members that could reach an object's prototype. */
+function forbiddenKey(error: unknown): InvalidInput | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;
+  if (key !== "__proto__" && key !== "constructor") return undefined;
+  return new InvalidInput([{ loc: ["body", key], msg: "This member is never allowed", type: "extra_forbidden" }]);
 }
 
 function logRequest(
@@ -93,7 +101,8 @@ function logRequest(
   const accountId = event.pathParameters?.["account_id"];
   door.log.info("request", {
     method: event.requestContext.http.method,
-    path: event.rawPath,
+    // The template, not the path: a path can hold a mail address, or characters that would forge a line.
+    path: event.routeKey.split(" ").at(-1),
     status: response.statusCode,
     duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
     ...(principal ? { principal_id: principal.id } : {}),

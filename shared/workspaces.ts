@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 
 import { assignmentsOn, planRevocation } from "./auth/assignments.ts";
-import { scopesHeld, type Scope } from "./auth/permissions.ts";
+import { covers, scopesHeld, type Scope } from "./auth/permissions.ts";
 import { notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
 import { spanOf, type PageQuery } from "./page.ts";
@@ -11,6 +11,7 @@ import type { Context } from "./route.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Table } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
+import { visibleText, visibleTextError } from "./text.ts";
 import { Timestamp } from "./time.ts";
 
 /*
@@ -26,15 +27,9 @@ function nameKey(accountId: string, name: string): Key {
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
 }
 
-export const WorkspaceName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(255)
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: "Control characters are not allowed" })
-  .meta({
-    description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case.",
-  });
+export const WorkspaceName = z.string().trim().min(1).max(255).regex(visibleText, { error: visibleTextError }).meta({
+  description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case.",
+});
 
 export const WorkspaceParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -64,13 +59,18 @@ const StoredWorkspace = Workspace.extend({
 });
 type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-const nameTaken = (found: Record<string, string>) =>
-  new Problem("workspace_name_taken", "Another workspace of this account has this name.", {
-    conflicts_with: found["id"] ?? "",
-  });
+/** The conflict, naming the other workspace to those who may see it. */
+const nameTaken =
+  ({ permissions }: Context) =>
+  ({ id = "" }: Record<string, string>): Problem => {
+    const isSeen = covers(permissions, "workspace.view", [{ type: "workspace", id }]);
+    const extras = isSeen ? { conflicts_with: id } : {};
+    return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
+  };
 
 /** Creates a workspace; 409 `workspace_name_taken`. */
-export function addWorkspace(accountId: string, name: string, { table, now }: Context): Promise<StoredWorkspace> {
+export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
+  const { table, now } = context;
   return table.commit(async () => {
     const { state } = await readList(table, workspacesOf(accountId));
     const at = now().toISOString();
@@ -84,7 +84,11 @@ export function addWorkspace(accountId: string, name: string, { table, now }: Co
       domain_count: 0,
       version: 1,
     };
-    const claim: Write = { put: { ...nameKey(accountId, name), id: workspace.id }, if: "absent", orElse: nameTaken };
+    const claim: Write = {
+      put: { ...nameKey(accountId, name), id: workspace.id },
+      if: "absent",
+      orElse: nameTaken(context),
+    };
     return { value: workspace, writes: [...appendRows(state, [workspace]), claim] };
   });
 }
@@ -120,10 +124,11 @@ export async function listWorkspaces(
 
 /** The workspaces with these ids that exist, oldest first: what narrow grants make visible. */
 async function readNamed(table: Table, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
-  const rows = await table.getMany(ids.toSorted().map((id) => keyOf(accountId, id)));
-  return rows.flatMap((row) => {
+  const inOrder = ids.toSorted();
+  const rows = await table.getMany(inOrder.map((id) => keyOf(accountId, id)));
+  return rows.flatMap((row, index) => {
     const workspace = StoredWorkspace.safeParse(row).data;
-    return workspace && ids.includes(workspace.id) ? [workspace] : [];
+    return workspace && workspace.id === inOrder[index] ? [workspace] : [];
   });
 }
 
@@ -138,7 +143,7 @@ export function renameWorkspace(
     const old = await getWorkspace(accountId, id, context);
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
-    const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken }, { delete: from }];
+    const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
     return {
       value: renamed,
       writes: [

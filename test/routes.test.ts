@@ -7,12 +7,13 @@ import * as z from "zod";
 import { routes } from "../functions/routes.ts";
 import { fileOf } from "../infra/lambdas.ts";
 import { openApiDocument } from "../infra/openapi.ts";
+import { setAccountStatus } from "../shared/accounts/operate.ts";
 import { capabilities } from "../shared/auth/capabilities.ts";
 import type { Route } from "../shared/route.ts";
 import { callCode, callRest } from "./support/call.ts";
 import { alsoHeld, examples, type Example } from "./support/examples.ts";
 import { handlerOf } from "./support/request.ts";
-import { newAccount, newMember, type Account } from "./support/world.ts";
+import { newAccount, newMember, newSuperAdmin, testTable, type Account } from "./support/world.ts";
 
 const foreignId = "99999999-9999-4999-8999-999999999999";
 
@@ -111,6 +112,21 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
   });
 });
 
+describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a suspended account", (_, route) => {
+  test(
+    route.access === "read" ? "still answers owner and super admin" : "is refused to owner and super admin",
+    async () => {
+      const account = await newAccount();
+      const example = await exampleOf(route, account);
+      await setAccountStatus(testTable(), account.id, "suspended", new Date());
+      for (const { token } of [account.owner, await newSuperAdmin()]) {
+        const { status, body } = await callRest(route, example, token);
+        expect(route.access === "read" ? status : body.code).toBe(route.access === "read" ? 200 : "account_suspended");
+      }
+    },
+  );
+});
+
 // account.view comes with membership, so there is no member without it.
 const guarded = inAccount.filter(({ capability }) => capability !== null && capability !== "account.view");
 
@@ -144,6 +160,8 @@ type Json = {
   properties?: Record<string, Json>;
   items?: Json;
   anyOf?: Json[];
+  oneOf?: Json[];
+  allOf?: Json[];
   description?: string;
   additionalProperties?: unknown;
 };
@@ -152,11 +170,14 @@ function walk(schema: Json, path: string, visit: (schema: Json, path: string) =>
   visit(schema, path);
   for (const [name, member] of Object.entries(schema.properties ?? {})) walk(member, `${path}.${name}`, visit);
   if (schema.items) walk(schema.items, `${path}[]`, visit);
-  for (const option of schema.anyOf ?? []) {
+  if (isSchema(schema.additionalProperties)) walk({ description: "", ...schema.additionalProperties }, path, visit);
+  for (const option of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) {
     // An alternative is described by the member it belongs to.
     walk({ description: "", ...option }, path, visit);
   }
 }
+
+const isSchema = (value: unknown): value is Json => typeof value === "object" && value !== null;
 
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json =>
   z.toJSONSchema(schema, { io, reused: "inline", cycles: "throw" }) as Json;

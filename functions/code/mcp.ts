@@ -6,6 +6,7 @@ import type { Request } from "../../shared/lambda.ts";
 import { runtime } from "../../shared/runtime.ts";
 import { execute, refusal } from "./execute.ts";
 import { errorCodes, failure, idOf, readMessage, result, type Id, type Message } from "./json-rpc.ts";
+import { clip } from "./mistake.ts";
 import { checkOrigin } from "./origin.ts";
 import { executeTool, toolName } from "./tool.ts";
 
@@ -20,7 +21,12 @@ export async function mcp(request: Request, door: Door): Promise<Response> {
   checkOrigin(request.headers, runtime().env.ALLOWED_ORIGINS);
   const message = readMessage(request.body);
   if (!message) {
-    return failure(idOf(request.body), errorCodes.invalidRequest, "Send one JSON-RPC 2.0 message, not a batch", 400);
+    return failure(
+      idOf(request.body),
+      errorCodes.invalidRequest,
+      "Send one JSON-RPC 2.0 message: jsonrpc, method, an id that is a string or integer, params that are an object",
+      400,
+    );
   }
   const { id, method } = message;
   if (id === undefined) return { statusCode: 202 };
@@ -60,7 +66,8 @@ const ToolArguments = z.strictObject({ code: z.string() });
 async function callTool({ id, params }: Message & { id: Id }, door: Door): Promise<Response> {
   const { name } = params;
   if (name !== toolName) {
-    return failure(id, errorCodes.invalidParams, `There is no tool ${String(name)}; the tool is ${toolName}`);
+    const asked = typeof name === "string" ? `There is no tool ${clip(name)}` : "name is a string";
+    return failure(id, errorCodes.invalidParams, `${asked}; the tool is ${toolName}`);
   }
   const given = ToolArguments.safeParse(params["arguments"]);
   const envelope = given.success

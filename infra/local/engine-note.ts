@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** The file in the data folder that tells the operator's command where the running product's engine is. */
@@ -13,6 +13,7 @@ export async function leaveEngineNote(
   note: { endpoint: string; pid: number },
 ): Promise<() => Promise<void>> {
   const file = join(dataDir, engineNote);
-  await writeFile(file, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  await writeFile(`${file}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
   return () => rm(file, { force: true });
 }

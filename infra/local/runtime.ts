@@ -44,25 +44,29 @@ async function prepareDataDir(dataDir: string): Promise<void> {
   }
 }
 
-/** The environment a deployed function has, for the handlers and for the SDK in them. */
-function setEnvironment(engine: Engine, issuer: TokenIssuer): { tableName: string } {
+/** Points the SDK at an engine. Another's keeps the region and credentials one has; ours is nobody's business. */
+export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
   const { env } = process;
-  const tableName = (env["TABLE_NAME"] ??= localTableName);
-  env["AWS_ENDPOINT_URL_DYNAMODB"] = engine.endpoint;
+  env["AWS_ENDPOINT_URL_DYNAMODB"] = endpoint;
   env["AWS_REGION"] ??= "us-east-1";
-  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
-  env["LOG_LEVEL"] ??= "info";
-  env["LOG_FORMAT"] ??= "text";
-  if (engine.pid === null) {
+  if (pid === null) {
     env["AWS_ACCESS_KEY_ID"] ??= "local";
     env["AWS_SECRET_ACCESS_KEY"] ??= "local";
-    return { tableName };
+    return;
   }
-  // Whatever account this shell is logged in to, the embedded engine is none of its business.
   for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"]) delete env[name];
   env["AWS_ACCESS_KEY_ID"] = "local";
   env["AWS_SECRET_ACCESS_KEY"] = "local";
-  return { tableName };
+}
+
+/** The environment a deployed function has, for the handlers and for the SDK in them. */
+function setEnvironment(engine: Engine, issuer: TokenIssuer): void {
+  const { env } = process;
+  setTableEnvironment(engine);
+  env["TABLE_NAME"] = localTableName;
+  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
+  env["LOG_LEVEL"] ??= "info";
+  env["LOG_FORMAT"] ??= "text";
 }
 
 const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
@@ -107,9 +111,9 @@ export async function startRuntime<Demo>(
   };
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));
-    const { tableName } = setEnvironment(engine, issuer);
+    setEnvironment(engine, issuer);
     process.env["ALLOWED_ORIGINS"] = corsOrigins.join(",");
-    await ensureTable(engine.endpoint, tableName);
+    await ensureTable(engine.endpoint, localTableName);
     running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
@@ -118,7 +122,7 @@ export async function startRuntime<Demo>(
     const gateway = await openGateway({ port, functions, localPaths, corsOrigins, allowedHosts, ...hooks });
     running.push(gateway.stop);
     const baseUrl = `http://127.0.0.1:${gateway.port}`;
-    const table = openTable(documentClient(), tableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+    const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
     demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
     return { baseUrl, endpoint: engine.endpoint, demo, stop, died: engine.died };
   } catch (error) {

@@ -32,7 +32,7 @@ export function readSettings(source: Record<string, string | undefined>): Settin
   const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];
   return {
     port: portOf(source["PORT"]),
-    dataDir: resolve(source["DATA_DIR"] ?? resolve(import.meta.dirname, "../../.data")),
+    dataDir: resolve(source["DATA_DIR"] || resolve(import.meta.dirname, "../../.data")),
     ...(endpoint ? { endpoint } : {}),
     corsOrigins: listOf(source["CORS_ORIGINS"]),
     allowedHosts: listOf(source["ALLOWED_HOSTS"]),

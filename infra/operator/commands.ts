@@ -4,9 +4,10 @@ import { createAccount, createClient, getClient, setAccountStatus } from "../../
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/auth/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/auth/holders.ts";
-import { notFound, Problem } from "../../shared/errors.ts";
+import { notFound } from "../../shared/errors.ts";
 import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
+import { visibleText, visibleTextError } from "../../shared/text.ts";
 
 /** One thing an operator can do: its options by name, and what it answers. */
 export type Command = {
@@ -15,7 +16,7 @@ export type Command = {
   run: (table: Table, options: Record<string, string>) => Promise<Record<string, unknown>>;
 };
 
-const Name = z.string().trim().min(1).max(255);
+const Name = z.string().trim().min(1).max(255).regex(visibleText, { error: visibleTextError });
 const account = { description: "The account's id.", schema: Id };
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
@@ -65,13 +66,6 @@ const accountResult = ({
   status,
   client_id: client.id,
 });
-
-/** What may be reopened: a closed account stays closed. */
-async function reopen(table: Table, accountId: string): Promise<Record<string, unknown>> {
-  const { status } = await getAccount(table, accountId);
-  if (status === "closed") throw new Problem("account_suspended", "A closed account cannot be opened again.");
-  return accountResult(await setAccountStatus(table, accountId, "active", new Date()));
-}
 
 export const commands: Record<string, Command> = {
   "client create": {
@@ -130,6 +124,7 @@ export const commands: Record<string, Command> = {
   "account reopen": {
     summary: "Open a suspended account again.",
     options: { account },
-    run: (table, options) => reopen(table, option(options, "account")),
+    run: async (table, options) =>
+      accountResult(await setAccountStatus(table, option(options, "account"), "active", new Date())),
   },
 };

@@ -3,7 +3,6 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 
 import { Problem } from "../../shared/errors.ts";
-import { StartProblem } from "../local/start-problem.ts";
 import { commands, type Command } from "./commands.ts";
 import { connect } from "./connect.ts";
 
@@ -68,12 +67,14 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
     Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
   );
   const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
-  const result = schema.safeParse(Object.fromEntries(given));
+  const result = schema.safeParse(Object.fromEntries(given), { reportInput: true });
   if (result.success) return result.data;
   const complaints = result.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"
       ? `--${issue.keys.join(", --")} does not belong here`
-      : `--${issue.path.join(".")}: ${issue.message}`,
+      : issue.code === "invalid_type" && issue.input === undefined
+        ? `--${issue.path.join(".")} is missing`
+        : `--${issue.path.join(".")}: ${issue.message}`,
   );
   throw new Misuse(complaints.join("\n"));
 }
@@ -95,10 +96,10 @@ try {
   else await run(parsed);
 } catch (error) {
   const missing = error instanceof Problem && error.code === "not_found";
-  const known = error instanceof Problem || error instanceof Misuse || error instanceof StartProblem;
+  const wantsStack = process.env["DEBUG"] !== undefined;
   const hint = error instanceof Misuse ? "\nnpm run operator -- --help shows what there is." : "";
   process.stderr.write(
-    `${error instanceof Error ? (missing ? "There is no such account, client or owner." : known ? error.message : error.stack) : String(error)}${hint}\n`,
+    `${error instanceof Error ? (missing ? "There is no such account, client or owner." : wantsStack ? error.stack : error.message) : String(error)}${hint}\n`,
   );
   process.exitCode = error instanceof Misuse ? 2 : 1;
 }

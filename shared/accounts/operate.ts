@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { planAssignments } from "../auth/assignments.ts";
-import { notFound } from "../errors.ts";
+import { notFound, Problem } from "../errors.ts";
 import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -65,6 +65,12 @@ export async function createAccount(
   });
 }
 
+function placeIn({ id, ordinals }: StoredAccount, list: string): number {
+  const ordinal = ordinals[list];
+  if (ordinal === undefined) throw new Error(`Account ${id} does not say where it stands in the list ${list}.`);
+  return ordinal;
+}
+
 /** Moves an account to another status, and to the lists of that status; nothing happens when it is there already. */
 export async function setAccountStatus(
   table: Table,
@@ -75,9 +81,10 @@ export async function setAccountStatus(
   return table.commit(async () => {
     const account = await getAccount(table, accountId);
     if (account.status === status) return { value: account, writes: [] };
+    if (account.status === "closed") throw new Problem("account_closed", "A closed account stays closed.");
     const left = listsOf(account).slice(2);
     const leftStates = await Promise.all(
-      left.map(async (list) => (await readList(table, list, [account.ordinals[list.name] ?? 0])).state),
+      left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),
     );
     const { writes, ordinals } = enlist(await readAll(table, listsOf({ ...account, status }).slice(2)), accountId);
     const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
@@ -88,7 +95,7 @@ export async function setAccountStatus(
       updated_at: now.toISOString(),
       version: account.version + 1,
     };
-    const removals = leftStates.flatMap((state) => removeRows(state, [account.ordinals[state.list.name] ?? 0]));
+    const removals = leftStates.flatMap((state) => removeRows(state, [placeIn(account, state.list.name)]));
     return {
       value: changed,
       writes: [

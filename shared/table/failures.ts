@@ -29,9 +29,12 @@ export function failureOf(error: unknown): unknown {
   return error;
 }
 
+/** The table is still at work on a transaction that was sent before with the same token. */
+export const isInProgress = (error: unknown): boolean =>
+  error instanceof Error && error.name === "TransactionInProgressException";
+
 /** What a failed transaction means for its plan: `contention`, or the error to throw. */
 export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
-  if (error instanceof Error && error.name === "TransactionInProgressException") return contention;
   if (!(error instanceof TransactionCanceledException)) return error;
   const reasons = error.CancellationReasons ?? [];
   for (const [index, { Code, Item }] of reasons.entries()) {

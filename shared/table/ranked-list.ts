@@ -94,7 +94,7 @@ export function appendRows(state: ListState, rows: readonly Record<string, unkno
 
 /**
  * The writes that remove the rows at `ordinals`, whose blocks `readList` must have been asked for.
- * A row that is gone meanwhile, or that fails `rowCondition`, throws what `orElse` makes.
+ * A row that is gone meanwhile, or that fails the condition `row.if`, throws what `row.orElse` makes.
  */
 export function removeRows(
   state: ListState,

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import {
   BatchGetCommand,
@@ -10,7 +12,7 @@ import type * as z from "zod";
 
 import { Problem } from "../errors.ts";
 import { backOff } from "./back-off.ts";
-import { contention, failureOf, refusalOf } from "./failures.ts";
+import { contention, failureOf, isInProgress, refusalOf } from "./failures.ts";
 import { toTransactItem, type Item, type Key, type Write } from "./writes.ts";
 
 /** What the calls of one request cost: DynamoDB capacity units, and the number of round trips. */
@@ -35,22 +37,29 @@ export type Table = {
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-const deadlineMs = 5_000;
+const contentionLimitMs = 5_000;
 
-/** A client that keeps its connections; `endpoint` and credentials come from the environment, as the SDK reads them. */
-export function documentClient(): DynamoDBDocumentClient {
+/** A client that keeps its connections; endpoint and credentials come from the environment unless said otherwise. */
+export function documentClient(place: { endpoint?: string } = {}): DynamoDBDocumentClient {
   const client = new DynamoDBClient({
+    ...place,
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000 },
+    // Three attempts end before a route's Lambda does, so that the caller gets our 503.
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
   });
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }
 
-type Connection = { client: DynamoDBDocumentClient; name: string; usage: Usage };
+type Connection = { client: DynamoDBDocumentClient; name: string; usage: Usage; limitMs: number };
 
-/** The named table over a client; what its calls consume is added to `usage`. */
-export function openTable(client: DynamoDBDocumentClient, name: string, usage: Usage): Table {
-  const connection = { client, name, usage };
+/** The named table over a client; what its calls consume is added to `usage`, contention is fought for `limitMs`. */
+export function openTable(
+  client: DynamoDBDocumentClient,
+  name: string,
+  usage: Usage,
+  limitMs: number = contentionLimitMs,
+): Table {
+  const connection = { client, name, usage, limitMs };
   return {
     get: (key, schema) => get(connection, key, schema),
     getMany: (keys) => getMany(connection, keys),
@@ -140,18 +149,39 @@ async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): 
     const { writes, value } = await plan();
     if (writes.length === 0) return value;
     const command = new TransactWriteCommand({
+      // One token for all that is sent of this attempt: the SDK's retries and ours commit it once (for 10 minutes).
+      ClientRequestToken: randomUUID(),
       TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
       ReturnConsumedCapacity: "TOTAL",
     });
     try {
-      await call(connection, "writeUnits", () => connection.client.send(command));
+      await sendUntilSettled(connection, command, startedAt);
       return value;
     } catch (error) {
       const refusal = refusalOf(error, writes);
       if (refusal !== contention) throw refusal;
-      if (Date.now() - startedAt > deadlineMs) {
-        throw new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
-      }
+      if (Date.now() - startedAt > connection.limitMs) throw tooBusy();
+      await backOff(attempt);
+    }
+  }
+}
+
+const tooBusy = (): Problem =>
+  new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
+
+/** Sends a transaction again while the table is still at work on it. */
+async function sendUntilSettled(
+  connection: Connection,
+  command: TransactWriteCommand,
+  startedAt: number,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await call(connection, "writeUnits", () => connection.client.send(command));
+      return;
+    } catch (error) {
+      if (!isInProgress(error)) throw error;
+      if (Date.now() - startedAt > connection.limitMs) throw tooBusy();
       await backOff(attempt);
     }
   }

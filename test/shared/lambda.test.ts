@@ -23,7 +23,7 @@ test.each(['{"name":', "{'name':'x'}", "nul", '{"name":"x"}}', "\ufeff{"])(
 
 test("refuses a member that would reach an object's prototype", async () => {
   const { status, total } = await post('{"name":"x","__proto__":{"a":1}}');
-  expect([status, total]).toEqual([400, 0]);
+  expect([status, total]).toEqual([422, 0]);
 });
 
 test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])(
@@ -139,4 +139,11 @@ test("answers OPTIONS on a known path with what it takes, and on another with 40
 test("answers 401 before it looks at a body", async () => {
   const answer = await request("POST", "/v1/public/accounts/x/workspaces", { body: "{" });
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
+});
+
+test("tells the first hundred errors of a request that is wrong all over", async () => {
+  const members = Array.from({ length: 5_000 }, (_, index) => [`${"x".repeat(200)}${index}`, 1]);
+  const { status, body, text } = await post(JSON.stringify(Object.fromEntries(members)));
+  expect([status, body.detail.length]).toEqual([422, 100]);
+  expect(text.length).toBeLessThan(50_000);
 });

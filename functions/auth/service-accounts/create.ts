@@ -5,6 +5,7 @@ import { ServiceAccountWithToken } from "../../../shared/auth/service-account-vi
 import { createServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
+import { visibleText, visibleTextError } from "../../../shared/text.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.create",
@@ -23,11 +24,12 @@ export const route = defineRoute({
         .trim()
         .min(1)
         .max(120)
-        .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: "Control characters are not allowed" })
+        .regex(visibleText, { error: visibleTextError })
         .meta({ description: "A name to know it by: 1 to 120 characters." }),
       expires_at: z.iso
-        .datetime({ offset: true })
+        .datetime({ offset: true, abort: true })
         .refine((at) => Date.parse(at) > Date.now(), { error: "This is not in the future" })
+        .refine((at) => new Date(at).getUTCFullYear() <= 9999, { error: "This is too far in the future" })
         .overwrite((at) => new Date(at).toISOString())
         .nullish()
         .meta({ description: "When its token stops working; never when it is not given." }),

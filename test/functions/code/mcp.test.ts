@@ -168,7 +168,17 @@ test("a page of another origin is refused, one of this machine is let in", async
   expect(answer).toMatchObject({
     status: 403,
     headers: { "content-type": "application/problem+json" },
-    body: { code: "forbidden" },
+    body: { code: "origin_not_allowed" },
   });
   expect(await send(call("ping"), { origin: "http://localhost:5173" })).toMatchObject({ status: 200 });
 });
+
+test.each([{ toString: null }, ["service_execute"], 7, undefined])(
+  "answers the tool name %j with invalid params",
+  async (name) => {
+    const { owner } = await newAccount();
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code: "me.get()" } } };
+    const answer = await request("POST", "/v1/public/mcp", { token: owner.token, body });
+    expect(answer.body).toMatchObject({ error: { code: -32602, message: expect.stringContaining("service_execute") } });
+  },
+);

@@ -26,6 +26,6 @@ test.each([
   ["a page of the visitor's machine to a server elsewhere", "http://localhost:5173", "api.example.com"],
 ])("%s is refused", (_, origin, host) => {
   for (const list of [allowed, "", undefined]) {
-    expect(() => checkOrigin({ origin, host }, list)).toThrow(expect.objectContaining({ code: "forbidden" }));
+    expect(() => checkOrigin({ origin, host }, list)).toThrow(expect.objectContaining({ code: "origin_not_allowed" }));
   }
 });

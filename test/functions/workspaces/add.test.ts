@@ -58,6 +58,7 @@ test.each([
   [{ name: "x".repeat(256) }, ["body", "name"], "string_too_long"],
   [{ name: "a\u0000b" }, ["body", "name"], "string_pattern_mismatch"],
   [{ name: "a\ud800" }, ["body", "name"], "string_pattern_mismatch"],
+  [{ name: "\u200b" }, ["body", "name"], "string_pattern_mismatch"],
   [{ name: 7 }, ["body", "name"], "string_type"],
   [{ name: null }, ["body", "name"], "string_type"],
   [{ name: "Sales", status: "closed" }, ["body", "status"], "extra_forbidden"],
@@ -76,14 +77,11 @@ test("takes 255 characters of any script", async () => {
   expect((await add(account, { name })).body).toMatchObject({ name });
 });
 
-test.each(["suspended", "closed"] as const)(
-  "is refused while the account is %s, and works again after",
-  async (status) => {
-    const account = await newAccount();
-    await setAccountStatus(testTable(), account.id, status, new Date());
-    expect((await add(account, { name: "Sales" })).body).toMatchObject({ status: 403, code: "account_suspended" });
-    expect(await total(account)).toBe(0);
-    await setAccountStatus(testTable(), account.id, "active", new Date());
-    expect((await add(account, { name: "Sales" })).status).toBe(201);
-  },
-);
+test("is refused while the account is suspended, and works again after", async () => {
+  const account = await newAccount();
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  expect((await add(account, { name: "Sales" })).body).toMatchObject({ status: 403, code: "account_suspended" });
+  expect(await total(account)).toBe(0);
+  await setAccountStatus(testTable(), account.id, "active", new Date());
+  expect((await add(account, { name: "Sales" })).status).toBe(201);
+});

@@ -108,7 +108,9 @@ test("every request is reported once, without its query", async () => {
   const served: Served[] = [];
   const port = await gatewayWith(async () => ({ statusCode: 201 }), { onServed: (line) => served.push(line) });
   await sendRequest(port, { method: "POST", path: "/a%20b?token=secret" });
-  expect(served).toEqual([{ method: "POST", path: "/a%20b", status: 201, durationMs: expect.any(Number) }]);
+  expect(served).toEqual([
+    { method: "POST", path: "/a%20b", status: 201, durationMs: expect.any(Number), by: expect.any(String) },
+  ]);
 });
 
 test.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "127.0.0.2", "[::2]", "a,localhost"])(

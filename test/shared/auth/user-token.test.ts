@@ -70,13 +70,18 @@ test.each<[string, string]>([
 ])("refuses a token with %s", async (_, token) => {
   const answer = await me(token);
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
-  expect(answer.headers["www-authenticate"]).toBe('Bearer realm="public-api"');
+  expect(answer.headers["www-authenticate"]).toBe('Bearer realm="public-api", error="invalid_token"');
 });
 
 test("tells an expired token from an invalid one", async () => {
   const answer = await me(issuer.sign(header, { ...claims, exp: now - 1 }));
   expect(answer.body).toMatchObject({ status: 401, code: "token_expired" });
   expect(answer.headers["www-authenticate"]).toContain('error="invalid_token"');
+});
+
+test("challenges without an error code when no credential came", async () => {
+  const answer = await request("GET", "/v1/public/me");
+  expect(answer.headers["www-authenticate"]).toBe('Bearer realm="public-api"');
 });
 
 test("takes no token from the query string", async () => {

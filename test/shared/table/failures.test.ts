@@ -1,0 +1,75 @@
+import { createServer, type Socket } from "node:net";
+
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { documentClient, openTable } from "../../../shared/table/table.ts";
+import { testTable } from "../../support/world.ts";
+
+const usage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
+const key = { PK: "TEST#failures", SK: "x" };
+
+/** A table at an address where `onConnect` decides what becomes of a connection. */
+async function tableAt(onConnect: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    onConnect(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const client = documentClient({ endpoint: `http://127.0.0.1:${port}` });
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    client.destroy();
+  };
+  return { table: openTable(client, "gone", usage()), close };
+}
+
+test("a table that never answers is a 503 within the life of a Lambda", { timeout: 15_000 }, async () => {
+  const { table, close } = await tableAt(() => undefined);
+  try {
+    await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
+  } finally {
+    close();
+  }
+});
+
+test("a table that hangs up is a 503 that says when to try again", async () => {
+  const { table, close } = await tableAt((socket) => socket.destroy());
+  try {
+    const failed = { code: "upstream_unavailable", extras: { retry_after: 2 } };
+    await expect(table.get(key, z.unknown())).rejects.toMatchObject(failed);
+    await expect(table.commit(async () => ({ value: 1, writes: [{ delete: key }] }))).rejects.toMatchObject(failed);
+  } finally {
+    close();
+  }
+});
+
+test("a change that stays contested is a 503 busy, and changes nothing", async () => {
+  const stubborn = openTable(documentClient(), process.env["TABLE_NAME"] ?? "", usage(), 20);
+  const mark = { PK: "TEST#failures", SK: "contested" };
+  const writes = [{ put: mark }, { check: { PK: "TEST#failures", SK: "never there" }, if: "present" as const }];
+  await expect(stubborn.commit(async () => ({ value: 1, writes }))).rejects.toMatchObject({
+    code: "busy",
+    status: 503,
+  });
+  expect(await testTable().get(mark, z.unknown())).toBeUndefined();
+});
+
+test("a plan that lost a race reads again and wins", async () => {
+  const table = testTable();
+  const counter = { PK: `TEST#${Math.random()}`, SK: "counter" };
+  const Counter = z.object({ count: z.int() });
+  const increment = () =>
+    table.commit(async () => {
+      const { count } = (await table.get(counter, Counter)) ?? { count: 0 };
+      const condition = count === 0 ? ("absent" as const) : { count };
+      return { value: count, writes: [{ put: { ...counter, count: count + 1 }, if: condition }] };
+    });
+  const seen = await Promise.all(Array.from({ length: 12 }, increment));
+  expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, index) => index));
+  expect(await table.get(counter, Counter)).toEqual({ count: 12 });
+});

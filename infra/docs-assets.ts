@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 
 import { problemCodes, problemOf } from "../shared/errors.ts";
 import type { Asset } from "./assets.ts";
+import { adviceOf } from "./docs-errors.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { openApiDocument } from "./openapi.ts";
 
@@ -36,7 +37,7 @@ export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
 function errorsPage(): string {
   const rows = problemCodes.map((code) => {
     const { status, title } = problemOf(code);
-    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}.</td></tr>`;
+    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${adviceOf[code]}</td></tr>`;
   });
   const page = readFileSync(join(pages, "errors.html"), "utf8");
   return page.replace("<!-- rows -->", rows.join("\n          "));

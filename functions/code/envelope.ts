@@ -6,14 +6,20 @@ const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write 1 to 1
 
 export const CodeRequest = z
   .strictObject({
-    request_id: CallerId.meta({ description: "The caller's correlation id, echoed in the response." }),
-    session_id: CallerId.meta({ description: "The session's identifier." }),
+    request_id: CallerId.meta({
+      description: "The caller's correlation id, echoed in the response.",
+      example: "request-1",
+    }),
+    session_id: CallerId.meta({ description: "The session's identifier.", example: "session-1" }),
     code: z
       .string()
       .refine((code) => Buffer.byteLength(code) <= sourceLimitBytes, {
         error: "A program may hold 65536 bytes at most",
       })
-      .meta({ description: "One or more function calls, written as `function.name(arg=value, ...)`." }),
+      .meta({
+        description: "One or more function calls, written as `function.name(arg=value, ...)`.",
+        example: "me.get()\naccounts.list(page_size=5)",
+      }),
   })
   .meta({ id: "CodeRequest", description: "A program to run." });
 

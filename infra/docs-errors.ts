@@ -1,0 +1,35 @@
+import type { ProblemCode } from "../shared/errors.ts";
+
+/** What each problem means and what to do about it, for the page of errors. */
+export const adviceOf: Record<ProblemCode, string> = {
+  malformed_json: "The body could not be parsed. Send one JSON document and nothing behind it.",
+  malformed_request: "The request could not be read at all. Check how your client builds it.",
+  unauthenticated:
+    "No token came, or one that is not valid here. Send <code>Authorization: Bearer …</code> with an access token.",
+  token_expired: "Get a new access token from your identity provider, or a new service account token.",
+  token_revoked: "The service account was revoked or its token rotated. Use the new token.",
+  forbidden:
+    "You see the account but lack <code>required_capability</code> there. Ask somebody with <code>auth.manage</code> for it.",
+  account_suspended: "The account can be read, not changed. Its owner can settle what is due, or ask us.",
+  origin_not_allowed:
+    "A web page called from an origin that is not configured. Call from a server, or have the origin added.",
+  would_escalate: "What you hand out must be yours. <code>missing</code> names what is not.",
+  not_found: "The thing does not exist, or you may not know that it does. Check the id and the account.",
+  method_not_allowed: "The path exists but takes other methods: see the header <code>Allow</code>.",
+  account_closed: "A closed account is never opened again.",
+  workspace_name_taken:
+    "Names are unique in an account, ignoring case. Choose another, or use the workspace in <code>conflicts_with</code>.",
+  workspace_not_empty: "Move or delete its domains first.",
+  last_owner: "Make somebody else an owner first.",
+  group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another.",
+  group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
+  group_cycle: "The group you want to move into is inside of the one you are moving.",
+  limit_reached: "There are as many of these as there can be. Remove some first.",
+  precondition_failed: "Somebody changed it since you read it. Read it again and decide anew.",
+  body_too_large: "Send less at once: <code>limit_bytes</code> is the most.",
+  unsupported_media_type: "Send the body as <code>Content-Type: application/json</code>.",
+  rate_limited: "Wait for as long as <code>Retry-After</code> says.",
+  internal: "It is our fault. Tell us the <code>request_id</code>.",
+  upstream_unavailable: "Nothing is known to have changed; try again after <code>Retry-After</code> seconds.",
+  busy: "Others change the same thing, or the table is throttled. Nothing was changed; try again after <code>Retry-After</code> seconds.",
+};

@@ -10,8 +10,8 @@ const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;
   if (origin === undefined) return;
-  const origins = allowed.split(",").map((one) => one.trim());
-  if (origin !== "" && (origins.includes(origin) || origins.includes("*"))) return;
+  const origins = new Set(allowed.split(",").map((one) => one.trim()));
+  if (origin !== "" && (origins.has(origin) || origins.has("*"))) return;
   if (loopback.test(host) && origin.startsWith("http://") && loopback.test(origin.slice("http://".length))) return;
   throw new Problem("origin_not_allowed", "Requests from this web origin are not allowed.");
 }

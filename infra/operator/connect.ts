@@ -12,12 +12,13 @@ import { readSettings } from "../local/settings.ts";
 /** A table to operate on, where it is, and how to let go of it. */
 export type Connection = { table: Table; place: string; close: () => Promise<void> };
 
+const open = (name: string): Table => openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
+
 /**
  * The named table where the AWS SDK finds it (a deployed one, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB);
  * else the local one: at that endpoint, or in the running product, or by starting its engine for the moment.
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
-  const open = (name: string) => openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
   if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };
   const { dataDir, endpoint } = readSettings(process.env);
   const known = endpoint ?? (await runningEndpoint(join(dataDir, engineNote)));

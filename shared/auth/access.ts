@@ -75,6 +75,12 @@ export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]):
   return [...found];
 }
 
+/** How many groups lie on the longest way from a group down to one inside of it, both counted. */
+export function heightOf(record: GroupsRecord, id: string): number {
+  const levels = Object.keys(record.groups).map((inside) => withAncestors(record, [inside]).indexOf(id) + 1);
+  return Math.max(1, ...levels);
+}
+
 /** The permissions of a principal in an account, and the account's status where a write needs to know it. */
 export type Standing = { permissions: Permissions; accountStatus?: StoredAccount["status"] };
 

@@ -114,16 +114,16 @@ export async function assign(
   return table.commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw notFound();
+    // Planned before looking for the same one: one that is made in between fails the plan's conditions.
+    const author = { by: principal.id, now: now() };
+    const { assignments, writes } = await planAssignments(table, accountId, subject, [given], author);
     const held = await readHeld(table, accountId, subject);
-    if (!held && subject.type !== "user") throw notFound();
     const rank =
       given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
     const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
     const known = await getAssignments(table, accountId, ids);
     const existing = known.find((assignment) => same(assignment, given));
     if (existing) return { value: existing, writes: [] };
-    const author = { by: principal.id, now: now() };
-    const { assignments, writes } = await planAssignments(table, accountId, subject, [given], author);
     const [assignment] = assignments;
     if (!assignment) throw new Error("nothing was planned");
     return { value: assignment, writes: [...writes, ...(located?.present ? [located.present] : [])] };

@@ -108,7 +108,10 @@ export function groupView(
     linked_scopes: [...scopes.values()].map((scope) => ({ resource_id: scope.id, resource_type: scope.type })),
     parent_id: own.parent_id ?? null,
     path: `/${lineage.toReversed().map(nameOf).join("/")}`,
-    subgroup_ids: Object.entries(record.groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : [])),
+    // A stored map has no order; ids of groups sort by age.
+    subgroup_ids: Object.keys(record.groups)
+      .filter((child) => record.groups[child]?.parent_id === id)
+      .toSorted(),
     permission_context: {
       assigned_bundle_keys: [...new Set(own.grants.flatMap(({ role }) => role ?? []))],
       direct_capability_keys: [...new Set(own.grants.flatMap(({ capability }) => capability ?? []))],

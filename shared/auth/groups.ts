@@ -9,7 +9,7 @@ import type { Context } from "../route.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
+import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, requireToHold } from "./escalation.ts";
 import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
@@ -143,42 +143,50 @@ async function planMove(table: Table, accountId: string, id: string, parentId: s
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
   if (parentId !== null && above.length === 0) throw notFound();
   if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
-  if (above.length >= deepest) throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
+  if (above.length + heightOf(record, id) > deepest)
+    throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
   const moved = parentId === null ? group : { ...group, parent_id: parentId };
   return groupsWrite(accountId, record, { ...record.groups, [id]: moved });
 }
 
 /**
- * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it.
+ * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,
+ * and 403 `would_escalate` where an owner is deleted by somebody who is none.
  * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
  * smaller group, and deleting it again ends the work.
  */
-export async function deleteGroup(accountId: string, id: string, { table, now }: Context): Promise<void> {
-  const grantsOf = async () => {
-    const record = await readGroups(table, accountId);
-    const { grants = [], owner_grant_id } = record.groups[id] ?? {};
-    const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-    return { record, assignments: await getAssignments(table, accountId, ids) };
-  };
-  checkNoSubgroups((await grantsOf()).record, id);
+export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
+  const { table, now } = context;
+  const record = await readGroups(table, accountId);
+  checkNoSubgroups(record, id);
+  if (record.groups[id]?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   await dropMembers(table, accountId, id);
-  for (;;) {
-    const { assignments } = await grantsOf();
-    if (assignments.length === 0) break;
-    const some = assignments.slice(0, 20);
-    await table.commit(async () => ({ value: undefined, writes: await planRevocation(table, accountId, some, now()) }));
+  for (let isGone = false; !isGone;) {
+    isGone = await table.commit(async () => {
+      const current = await readGroups(table, accountId);
+      checkNoSubgroups(current, id);
+      const { grants = [], owner_grant_id } = current.groups[id] ?? {};
+      const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+      const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
+      return some.length > 0
+        ? { value: false, writes: await planRevocation(table, accountId, some, now()) }
+        : { value: true, writes: await planGroupGone(table, accountId, id, current) };
+    });
   }
-  await table.commit(async () => {
-    const ordinal = ordinalOf(id) ?? 2 ** 40;
-    const { state } = await readList(table, groupsOf(accountId), [ordinal]);
-    const group = await readGroup(table, accountId, id);
-    const { record } = await grantsOf();
-    checkNoSubgroups(record, id);
-    const { [id]: _, ...groups } = record.groups;
-    const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
-    const rest = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
-    return { value: undefined, writes: [...row, ...rest, ...(await planMembersGone(table, accountId, id))] };
-  });
+}
+
+/** The writes that delete a group without grants and its last few members, provided no group changed since `record`. */
+async function planGroupGone(table: Table, accountId: string, id: string, record: GroupsRecord): Promise<Write[]> {
+  const ordinal = ordinalOf(id) ?? 2 ** 40;
+  const { state } = await readList(table, groupsOf(accountId), [ordinal]);
+  const group = await readGroup(table, accountId, id);
+  const { [id]: _, ...groups } = record.groups;
+  return [
+    ...removeRows(state, [ordinal], { if: { id, version: group.version } }),
+    { delete: nameKey(accountId, group.name) },
+    groupsWrite(accountId, record, groups),
+    ...(await planMembersGone(table, accountId, id)),
+  ];
 }
 
 function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {

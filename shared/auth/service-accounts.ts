@@ -1,15 +1,14 @@
 import * as z from "zod";
 
-import { notFound } from "../errors.ts";
+import { notFound, Problem } from "../errors.ts";
 import { timeOrderedId } from "../ids.ts";
 import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { accessKey } from "./access.ts";
-import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, requireToHold, type Handed } from "./escalation.ts";
-import { planForgotten, readGroups, readHeld } from "./holders.ts";
-import { leaveGroups } from "./members.ts";
+import { readGroups, readHeld } from "./holders.ts";
+import { purgeServiceAccount } from "./service-account-purge.ts";
 import { ServiceAccount, type ServiceAccountWithToken } from "./service-account-view.ts";
 import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
 
@@ -21,7 +20,9 @@ import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } f
  */
 const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
 
-const Stored = ServiceAccount.omit({ last_used_at: true }).extend({
+const Stored = ServiceAccount.extend({
+  /** As of the last rotation; since then its tokens tell. */
+  last_used_at: ServiceAccount.shape.last_used_at.default(null),
   /** The tokens that may still work, the newest last. */
   public_ids: z.array(z.string()),
   version: z.int(),
@@ -67,6 +68,7 @@ export function planServiceAccount(input: New, minted: MintedToken): { stored: S
     created_at: now.toISOString(),
     created_by_user_id: by,
     expires_at: expiresAt,
+    last_used_at: null,
     revoked_at: null,
     public_ids: [minted.publicId],
     version: 1,
@@ -90,7 +92,7 @@ export async function createServiceAccount(
     minted,
   );
   await table.commit(async () => ({ value: undefined, writes }));
-  return { ...stored, last_used_at: null, token: minted.token };
+  return { ...stored, token: minted.token };
 }
 
 /** All service accounts of an account, oldest first, the revoked ones too. */
@@ -102,10 +104,13 @@ export async function listServiceAccounts(accountId: string, { table }: Context)
     table,
     stored.flatMap(({ public_ids }) => public_ids),
   );
-  return stored.map((one) => {
-    const uses = one.public_ids.flatMap((publicId) => used.get(publicId) ?? []).toSorted();
-    return { ...one, last_used_at: uses.at(-1) ?? null };
-  });
+  return stored.map((one) => ({ ...one, last_used_at: lastUse(one, used) }));
+}
+
+/** When any token of a service account was last used, from when its present ones were. */
+function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string, string>): string | null {
+  const uses = [...(last_used_at === null ? [] : [last_used_at]), ...public_ids.flatMap((id) => used.get(id) ?? [])];
+  return uses.toSorted().at(-1) ?? null;
 }
 
 /** All that a service account's token lets one do. */
@@ -119,9 +124,13 @@ async function handedBy(table: Table, accountId: string, id: string): Promise<Ha
   ];
 }
 
+/** How many tokens work at the same time, so that one transaction ends them all. */
+const liveLimit = 20;
+
 /**
  * Makes a new token; the old ones work for `overlapSeconds` more, or not at all for 0. The caller must hold
- * all that the service account holds: 403 `would_escalate`. 404, also once it is revoked.
+ * all that the service account holds: 403 `would_escalate`. 404, also once it is revoked; 409 `limit_reached`
+ * while very many old ones still work.
  */
 export async function rotateServiceAccount(
   accountId: string,
@@ -142,49 +151,41 @@ export async function rotateServiceAccount(
       table,
       old.public_ids,
       overlapSeconds === 0 ? { revoked: at } : { expires: end },
+      at,
     );
     const kept = overlapSeconds === 0 ? [] : live;
+    if (kept.length >= liveLimit) {
+      throw new Problem(
+        "limit_reached",
+        `${liveLimit} of its tokens work already. Rotate without overlap to end them.`,
+      );
+    }
     const rotated: Stored = {
       ...old,
       ...tokenFields(minted),
+      last_used_at: lastUse(old, await lastUses(table, old.public_ids)),
       public_ids: [...kept, minted.publicId],
       version: old.version + 1,
     };
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
-    return { value: { ...rotated, last_used_at: null, token: minted.token }, writes: [put(rotated), token, ...writes] };
+    return { value: { ...rotated, token: minted.token }, writes: [put(rotated), token, ...writes] };
   });
 }
 
-/** Revokes a service account with its tokens, grants and memberships, from the next request on; 404. */
-export async function revokeServiceAccount(accountId: string, id: string, { table, now }: Context): Promise<void> {
+/**
+ * Revokes a service account with its tokens, grants and memberships, from the next request on; 404, and 403
+ * `would_escalate` where an owner is revoked by somebody who is none.
+ */
+export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
+  const { table, now } = context;
+  const held = await readHeld(table, accountId, { type: "service_account", id });
+  if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   await table.commit(async () => {
     const old = await read(table, accountId, id);
     if (old.revoked_at !== null) throw notFound();
-    const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() });
+    const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     return { value: undefined, writes: [put(revoked), ...writes] };
   });
-  await purge(table, accountId, id, now);
-}
-
-const atOnce = 20;
-
-/** Its tokens are dead already: what it held goes some at a time, and what is left gives nobody anything. */
-async function purge(table: Table, accountId: string, id: string, now: () => Date): Promise<void> {
-  const subject = { type: "service_account" as const, id };
-  for (;;) {
-    const held = await readHeld(table, accountId, subject);
-    if (!held) return;
-    await leaveGroups(table, accountId, subject, held.groups);
-    const grants = held.grants.map((grant) => grant.id);
-    const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
-    const assignments = await getAssignments(table, accountId, ids.slice(0, atOnce));
-    await table.commit(async () => {
-      const writes = await planRevocation(table, accountId, assignments, now());
-      return {
-        value: undefined,
-        writes: assignments.length > 0 ? writes : await planForgotten(table, accountId, subject),
-      };
-    });
-  }
+  await purgeServiceAccount(table, accountId, id, now);
 }

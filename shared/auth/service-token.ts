@@ -24,6 +24,9 @@ const Stored = z.object({
   last_used_at: z.string().optional(),
 });
 
+const isExpired = ({ expires_at }: z.output<typeof Stored>, now: Date): boolean =>
+  expires_at !== undefined && expires_at <= now.toISOString();
+
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const shape = /^sat_([0-9A-Za-z]{16})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/;
 
@@ -74,16 +77,17 @@ export const tokenWrite = (input: {
   },
 });
 
-/** The writes that end tokens, now or at a later time but never later than they end anyway; and which were live. */
+/** The writes that end tokens, now or at a later time but never later than they end anyway; and which are live `now`. */
 export async function tokenEnds(
   table: Table,
   publicIds: readonly string[],
   end: { revoked: Date } | { expires: string },
+  now: Date,
 ): Promise<{ live: string[]; writes: Write[] }> {
   const items = await table.getMany(publicIds.map(tokenKey));
   const live = items.flatMap((item) => {
     const token = item && Stored.parse(item);
-    return token && token.revoked_at === undefined ? [token] : [];
+    return token && token.revoked_at === undefined && !isExpired(token, now) ? [token] : [];
   });
   const writes = live.flatMap(({ public_id, expires_at }): Write[] => {
     if ("revoked" in end) return [{ update: tokenKey(public_id), set: { revoked_at: end.revoked.toISOString() } }];
@@ -121,9 +125,7 @@ export async function servicePrincipal(token: string, table: Table, now: Date): 
   const stored = await table.get(tokenKey(publicId), Stored);
   if (!stored || !timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash))) throw invalid;
   if (stored.revoked_at !== undefined) throw new Problem("token_revoked", "This access token was revoked.");
-  if (stored.expires_at !== undefined && stored.expires_at <= now.toISOString()) {
-    throw new Problem("token_expired", "This access token has expired.");
-  }
+  if (isExpired(stored, now)) throw new Problem("token_expired", "This access token has expired.");
   await noteUse(table, stored, now);
   const email = `${publicId}@service-accounts.invalid`;
   return { type: "service_account", id: stored.id, account_id: stored.account_id, email, groups: [] };

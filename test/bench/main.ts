@@ -4,11 +4,17 @@ import { cpus } from "node:os";
 import { resolve } from "node:path";
 
 import { cloneToFirstAnswer } from "./clone.ts";
+import { decisionCost } from "./decide.ts";
 import { bundleLoad } from "./load.ts";
 import { pageCost } from "./pages.ts";
 import type { Figure, Suite } from "./suite.ts";
 
-const suites: Record<string, Suite> = { pages: pageCost, load: bundleLoad, clone: cloneToFirstAnswer };
+const suites: Record<string, Suite> = {
+  pages: pageCost,
+  decide: decisionCost,
+  load: bundleLoad,
+  clone: cloneToFirstAnswer,
+};
 
 /** `npm run bench [-- suite…]`: prints each figure beside its bar and writes them all to bench.json. */
 const chosen = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { newUser, type Account, type User } from "./world.ts";
 type Body = Record<string, unknown>;
 
 /** Where the auth routes of an account are. */
-export const authPath = ({ id }: Pick<Account, "id">, rest = ""): string => `/v1/public/accounts/${id}/auth/${rest}`;
+const authPath = ({ id }: Pick<Account, "id">, rest = ""): string => `/v1/public/accounts/${id}/auth/${rest}`;
 
 /** Sends a request for the account's owner; throws what came back unless it succeeded. */
 export async function asOwner(account: Account, method: string, path: string, body?: Body): Promise<Answer["body"]> {

@@ -1,5 +1,6 @@
 import { routes } from "../../functions/routes.ts";
 import type { Route } from "../../shared/route.ts";
+import type { Item } from "../../shared/table/writes.ts";
 import { callCode, callRest } from "./call.ts";
 import type { Example } from "./examples.ts";
 import type { Answer } from "./request.ts";
@@ -23,7 +24,9 @@ function routeOf(name: string): Route {
 export function through(door: Door): Attempt {
   return async (name, args, { token }) => {
     const route = routeOf(name);
-    return door === "REST" ? callRest(route, args, token) : outcomeOf(route, await callCode(route, args, token));
+    if (door === "code mode") return outcomeOf(route, await callCode(route, args, token));
+    const { status, body } = await callRest(route, args, token);
+    return { status, body };
   };
 }
 
@@ -35,9 +38,8 @@ function outcomeOf(route: Route, { status, body }: Answer): Outcome {
 }
 
 /** Everything stored of an account, to see that a refused attempt changed nothing. */
-export async function storedOf({ id }: Pick<Account, "id">): Promise<string> {
-  return JSON.stringify(await testTable().between(`ACCOUNT#${id}`, "!", "~"));
-}
+export const storedOf = ({ id }: Pick<Account, "id">): Promise<Item[]> =>
+  testTable().between(`ACCOUNT#${id}`, "!", "~");
 
 /** A body without what differs by nature, to compare a hidden thing with a missing one. */
 export const masked = (body: unknown): string =>

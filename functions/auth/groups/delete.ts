@@ -8,12 +8,13 @@ export const route = defineRoute({
   method: "DELETE",
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
   summary: "Delete a group",
-  description: "Its grants and memberships go with it. A group made later with the same name has nothing of it.",
+  description:
+    "Its grants and memberships go with it. A group made later with the same name has nothing of it. Only owners delete a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,
   output: Empty,
-  problems: ["group_not_empty", "last_owner"],
+  problems: ["group_not_empty", "would_escalate"],
   run: async ({ params }, context) => {
     await deleteGroup(params.account_id, params.group_id, context);
     return {};

@@ -8,11 +8,13 @@ export const route = defineRoute({
   method: "DELETE",
   path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}",
   summary: "Revoke a service account",
-  description: "An extension. Its tokens are refused from the next request on, and all it held is gone.",
+  description:
+    "An extension. Its tokens are refused from the next request on, and all it held is gone. Only owners revoke one that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: ServiceAccountParams,
   output: Empty,
+  problems: ["would_escalate"],
   run: async ({ params }, context) => {
     await revokeServiceAccount(params.account_id, params.service_account_id, context);
     return {};

@@ -1,0 +1,27 @@
+import type { Table } from "../table/table.ts";
+import { getAssignments, planRevocation } from "./assignments.ts";
+import { planForgotten, readHeld } from "./holders.ts";
+import { leaveGroups } from "./members.ts";
+
+const atOnce = 20;
+
+/**
+ * Revokes all that a service account holds, takes it out of its groups and forgets it. Its tokens are dead
+ * already: what it held goes some at a time, and what is left meanwhile gives nobody anything.
+ */
+export async function purgeServiceAccount(table: Table, accountId: string, id: string, now: () => Date): Promise<void> {
+  const subject = { type: "service_account" as const, id };
+  for (let isForgotten = false; !isForgotten;) {
+    await leaveGroups(table, accountId, subject, (await readHeld(table, accountId, subject))?.groups ?? []);
+    isForgotten = await table.commit(async () => {
+      const held = await readHeld(table, accountId, subject);
+      if (!held) return { value: true, writes: [] };
+      const grants = held.grants.map((grant) => grant.id);
+      const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
+      const some = await getAssignments(table, accountId, ids.slice(0, atOnce));
+      if (some.length > 0) return { value: false, writes: await planRevocation(table, accountId, some, now()) };
+      const writes = await planForgotten(table, accountId, subject);
+      return { value: writes.length > 0, writes };
+    });
+  }
+}

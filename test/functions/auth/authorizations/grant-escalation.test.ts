@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { claiming, giveGroup, join, newGroup, newWorkspace } from "../../../support/auth.ts";
+import { doors, storedOf, through } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
+import { newAccount, newMember, newServiceAccount, newUser, type Account } from "../../../support/world.ts";
+
+const capabilityFor = ({ id }: Account, subjectId: string, key: string, type = "user") => ({
+  account_id: id,
+  grant_kind: "capability",
+  subject_id: subjectId,
+  subject_type: type,
+  capability_key: key,
+});
+const isSuperAdmin = async (token: string) =>
+  (await request("GET", "/v1/public/me", { token })).body.is_super_admin as boolean;
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const give = (args: Record<string, unknown>, caller: { token: string }) =>
+    attempt("auth.authorizations.grant", args, caller);
+
+  describe("nobody grants what they do not hold:", () => {
+    async function withManager() {
+      const account = await newAccount();
+      const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
+      const group = await newGroup(account, "Friends");
+      const manager = await newMember(
+        account,
+        { capability: "auth.manage" },
+        { capability: "workspace.manage", scope: { type: "workspace", id: one } },
+      );
+      await join(account, group, manager.id);
+      const program = await attempt("auth.service_accounts.create", { account_id: account.id, name: "Mine" }, manager);
+      return { account, one, two, group, manager, program: String(program.body.id) };
+    }
+    type World = Awaited<ReturnType<typeof withManager>>;
+    const key = (capability_key: string) => ({ grant_kind: "capability", capability_key });
+    const workspace = (resource_id: string) => ({ resource_type: "workspace", resource_id });
+    const cases: [string, (world: World) => Record<string, unknown>, string[]][] = [
+      ["to themselves", ({ manager }) => ({ ...key("billing.view"), subject_id: manager.id }), ["billing.view"]],
+      ["to another user", () => ({ ...key("dns.manage"), subject_id: randomUUID() }), ["dns.manage"]],
+      [
+        "to a group they are in",
+        ({ group }) => ({ ...key("mailbox.reveal"), subject_id: group.id, subject_type: "group" }),
+        ["mailbox.reveal"],
+      ],
+      [
+        "to a service account they made",
+        ({ program }) => ({ ...key("dns.view"), subject_id: program, subject_type: "service_account" }),
+        ["dns.view"],
+      ],
+      [
+        "on the account what they hold on a workspace",
+        ({ manager }) => ({ ...key("workspace.manage"), subject_id: manager.id }),
+        ["workspace.manage"],
+      ],
+      [
+        "on one workspace what they hold on another",
+        ({ manager, two }) => ({ ...key("workspace.manage"), subject_id: manager.id, ...workspace(two) }),
+        ["workspace.manage"],
+      ],
+      [
+        "another capability on the workspace where they hold one",
+        ({ manager, one }) => ({ ...key("workspace.view"), subject_id: manager.id, ...workspace(one) }),
+        ["workspace.view"],
+      ],
+      [
+        "ownership to themselves",
+        ({ manager }) => ({ grant_kind: "account_owner", subject_id: manager.id }),
+        ["account_owner"],
+      ],
+      [
+        "ownership to a service account they made",
+        ({ program }) => ({ grant_kind: "account_owner", subject_id: program, subject_type: "service_account" }),
+        ["account_owner"],
+      ],
+      ["super admin", ({ manager }) => ({ grant_kind: "super_admin", subject_id: manager.id }), ["super_admin"]],
+    ];
+
+    test.each(cases)("%s", async (_, argumentsOf, missing) => {
+      const world = await withManager();
+      const before = await storedOf(world.account);
+      const args = { account_id: world.account.id, subject_type: "user", ...argumentsOf(world) };
+      const refused = await give(args, world.manager);
+      expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing });
+      expect(await storedOf(world.account)).toEqual(before);
+      expect(await isSuperAdmin(world.manager.token)).toBe(false);
+    });
+
+    test("but gives on what they hold, and on what is inside of it", async () => {
+      const { account, one, manager } = await withManager();
+      const to = (args: object) =>
+        give({ account_id: account.id, subject_type: "user", subject_id: randomUUID(), ...args }, manager);
+      expect((await to({ ...key("workspace.manage"), ...workspace(one) })).status).toBe(201);
+      expect((await to({ ...key("auth.manage"), ...workspace(one) })).status).toBe(201);
+    });
+
+    test("not even with auth.manage on a workspace, which is none on the account", async () => {
+      const account = await newAccount();
+      const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
+      const narrow = await newMember(account, { capability: "auth.manage", scope }, { capability: "dns.view", scope });
+      const args = { ...capabilityFor(account, newUser().id, "dns.view"), ...workspace(scope.id) };
+      expect((await give(args, narrow)).body).toMatchObject({ code: "forbidden", required_capability: "auth.manage" });
+    });
+
+    test("what a service account gives is held against the service account", async () => {
+      const account = await newAccount();
+      const program = await newServiceAccount(account, { capability: "auth.manage" });
+      const refused = await give(capabilityFor(account, program.id, "dns.view", "service_account"), program);
+      expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["dns.view"] });
+    });
+  });
+
+  test("what a group gives can be given on, and no longer when the group has lost it", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    await giveGroup(account, group, "auth.manage");
+    const { id } = await giveGroup(account, group, "dns.view");
+    const member = claiming(group);
+    expect((await give(capabilityFor(account, randomUUID(), "dns.view"), member)).status).toBe(201);
+    await attempt("auth.authorizations.revoke", { account_id: account.id, grant_id: id }, account.owner);
+    const refused = await give(capabilityFor(account, randomUUID(), "dns.view"), member);
+    expect(refused.body).toMatchObject({ code: "would_escalate", missing: ["dns.view"] });
+  });
+});

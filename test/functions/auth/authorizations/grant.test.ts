@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { claiming, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
+import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser, type Account } from "../../../support/world.ts";
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const capabilityFor = ({ id }: Account, subjectId: string, key: string, type = "user") => ({
+  account_id: id,
+  grant_kind: "capability",
+  subject_id: subjectId,
+  subject_type: type,
+  capability_key: key,
+});
+const isSuperAdmin = async (token: string) =>
+  (await request("GET", "/v1/public/me", { token })).body.is_super_admin as boolean;
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const give = (args: Record<string, unknown>, caller: { token: string }) =>
+    attempt("auth.authorizations.grant", args, caller);
+
+  test("answers every specified field, null where there is nothing, and holds from the next request on", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    expect(await statusOf(account, user)).toBe(404);
+    const { status, body } = await give(capabilityFor(account, user.id, "workspace.view"), account.owner);
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.stringMatching(uuid),
+      grant_kind: "capability",
+      subject_id: user.id,
+      subject_type: "user",
+      capability_key: "workspace.view",
+      created_at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      resource_id: null,
+      resource_type: null,
+      revoked_at: null,
+    });
+    expect(await statusOf(account, user)).toBe(200);
+  });
+
+  test("narrows a capability to a workspace: it holds there and nowhere else", async () => {
+    const account = await newAccount();
+    const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
+    const user = newUser();
+    const scope = { resource_type: "workspace", resource_id: one };
+    const { body } = await give({ ...capabilityFor(account, user.id, "workspace.view"), ...scope }, account.owner);
+    expect(body).toMatchObject(scope);
+    expect(await statusOf(account, user, `workspaces/${one}`)).toBe(200);
+    expect(await statusOf(account, user, `workspaces/${two}`)).toBe(404);
+  });
+
+  test("makes owners of users, groups and service accounts, who may do everything", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Owners");
+    const [user, program] = [newUser(), await newServiceAccount(account)];
+    for (const [type, id] of [
+      ["user", user.id],
+      ["group", group.id],
+      ["service_account", program.id],
+    ]) {
+      const owner = { grant_kind: "account_owner", subject_id: id, subject_type: type };
+      const made = await give({ account_id: account.id, ...owner }, account.owner);
+      expect(made.body).toMatchObject({ ...owner, capability_key: null, resource_id: null, resource_type: null });
+    }
+    for (const caller of [user, claiming(group), program]) {
+      expect(await statusOf(account, caller, "auth/authorizations")).toBe(200);
+    }
+  });
+
+  test("takes the account itself as no narrowing", async () => {
+    const account = await newAccount();
+    const args = capabilityFor(account, randomUUID(), "dns.view");
+    const first = await give(args, account.owner);
+    const again = await give({ ...args, resource_type: "account", resource_id: account.id }, account.owner);
+    expect(again.body).toEqual(first.body);
+    const nulls = await give({ ...args, resource_type: null, resource_id: null }, account.owner);
+    expect(nulls.body).toEqual(first.body);
+  });
+
+  test("only a super admin makes super admins; an owner does not", async () => {
+    const account = await newAccount();
+    const [user, admin] = [newUser(), await newSuperAdmin()];
+    const args = { account_id: account.id, grant_kind: "super_admin", subject_id: user.id, subject_type: "user" };
+    expect((await give(args, account.owner)).body).toMatchObject({ code: "would_escalate", missing: ["super_admin"] });
+    expect(await isSuperAdmin(user.token)).toBe(false);
+    const made = await give(args, admin);
+    expect(made).toMatchObject({ status: 201, body: { grant_kind: "super_admin", capability_key: null } });
+    expect(await isSuperAdmin(user.token)).toBe(true);
+    expect((await give(args, admin)).body).toEqual(made.body);
+    expect(await statusOf(await newAccount(), user, "auth/authorizations")).toBe(200);
+  });
+
+  test("a super admin who also belongs to the account as less than that may still do everything", async () => {
+    const account = await newAccount();
+    const admin = await newSuperAdmin();
+    await grant(account, admin, { role: "viewer" }, { capability: "auth.manage" });
+    expect((await give(capabilityFor(account, randomUUID(), "billing.manage"), admin)).status).toBe(201);
+    const owner = {
+      account_id: account.id,
+      grant_kind: "account_owner",
+      subject_id: randomUUID(),
+      subject_type: "user",
+    };
+    expect((await give(owner, admin)).status).toBe(201);
+  });
+
+  test("another account's group, service account or workspace is a 404 with the bytes of a missing one", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    const foreign = {
+      group: (await newGroup(other, "Theirs")).id,
+      service_account: (await newServiceAccount(other)).id,
+      workspace: await newWorkspace(other, "Theirs"),
+    };
+    const before = [await storedOf(account), await storedOf(other)];
+    const to = async (type: "group" | "service_account", id: string) =>
+      give(capabilityFor(account, id, "dns.view", type), account.owner);
+    const on = async (resource_id: string, resource_type = "workspace") =>
+      give({ ...capabilityFor(account, randomUUID(), "dns.view"), resource_type, resource_id }, account.owner);
+    const pairs = [
+      [await to("group", foreign.group), await to("group", randomUUID())],
+      [await to("service_account", foreign.service_account), await to("service_account", randomUUID())],
+      [await on(foreign.workspace), await on(randomUUID())],
+      [await on(other.id, "account"), await on(randomUUID(), "account")],
+    ] as const;
+    for (const [hidden, missing] of pairs) {
+      expect(hidden.status).toBe(404);
+      expect(masked(hidden.body)).toBe(masked(missing.body));
+    }
+    expect([await storedOf(account), await storedOf(other)]).toEqual(before);
+  });
+
+  test("who has exactly this already keeps the grant they have", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    for (const [type, id] of [
+      ["user", randomUUID()],
+      ["group", group.id],
+    ] as const) {
+      const args = capabilityFor(account, id, "dns.view", type);
+      const first = await give(args, account.owner);
+      expect(await give(args, account.owner)).toEqual(first);
+    }
+    const listed = await attempt("auth.authorizations.list", { account_id: account.id }, account.owner);
+    expect(listed.body.length).toBe(3);
+  });
+
+  test.each(["user", "group", "service_account"] as const)(
+    "concurrent identical grants to a %s end in one",
+    async (type) => {
+      const account = await newAccount();
+      const makers = {
+        user: newUser,
+        group: newGroup.bind(null, account, "G"),
+        service_account: newServiceAccount.bind(null, account),
+      };
+      const { id } = await makers[type]();
+      const args = capabilityFor(account, id, "dns.view", type);
+      const answers = await Promise.all(Array.from({ length: 8 }, () => give(args, account.owner)));
+      expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(201));
+      expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+      const filter = { account_id: account.id, subject_id: id };
+      const listed = await attempt("auth.authorizations.list", filter, account.owner);
+      expect(listed.body).toEqual([answers[0]?.body]);
+    },
+  );
+});

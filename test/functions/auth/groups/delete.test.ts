@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { capabilities } from "../../../../shared/auth/capabilities.ts";
+import {
+  asOwner,
+  claiming,
+  giveGroup,
+  join,
+  makeOwner,
+  newGroup,
+  newWorkspace,
+  statusOf,
+} from "../../../support/auth.ts";
+import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { newAccount, newMember, newServiceAccount, newUser, type Account, type User } from "../../../support/world.ts";
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const remove = ({ id }: Account, groupId: string, caller: Pick<User, "token">) =>
+    attempt("auth.groups.delete", { account_id: id, group_id: groupId }, caller);
+
+  test("what it gave is gone from the next request on, for claimed, explicit and inherited membership", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    await giveGroup(account, group, "workspace.view");
+    const [member, program] = [newUser(), await newServiceAccount(account)];
+    await join(account, group, member.id);
+    await join(account, group, program.id, "service_account");
+    const callers = [claiming(group), member, program];
+    const statuses = () => Promise.all(callers.map((caller) => statusOf(account, caller)));
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect(await remove(account, group.id, account.owner)).toEqual({ status: 200, body: {} });
+    expect(await statuses()).toEqual([404, 404, 404]);
+    expect((await remove(account, group.id, account.owner)).status).toBe(404);
+  });
+
+  test("refuses while groups are inside of it, and leaves members and grants", async () => {
+    const account = await newAccount();
+    const outer = await newGroup(account, "Outer");
+    const inner = await newGroup(account, "Inner", outer);
+    await giveGroup(account, outer, "workspace.view");
+    await join(account, outer, randomUUID());
+    const before = await storedOf(account);
+    const refused = await remove(account, outer.id, account.owner);
+    expect(refused.body).toMatchObject({ status: 409, code: "group_not_empty", subgroup_ids: [inner.id] });
+    expect(await storedOf(account)).toEqual(before);
+    expect((await remove(account, inner.id, account.owner)).status).toBe(200);
+    expect((await remove(account, outer.id, account.owner)).status).toBe(200);
+  });
+
+  test("a group with 20 members and 30 grants goes with all of them", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Large");
+    const workspace = await newWorkspace(account, "One");
+    const members = Array.from({ length: 20 }, () => newUser());
+    for (const { id } of members) await join(account, group, id);
+    for (const key of capabilities.slice(0, 15)) {
+      await giveGroup(account, group, key);
+      await giveGroup(account, group, key, workspace);
+    }
+    const accountsOf = async (user: User) => (await attempt("accounts.list", {}, user)).body.total as number;
+    expect(await Promise.all(members.map(accountsOf))).toEqual(Array(20).fill(1));
+    expect((await remove(account, group.id, account.owner)).status).toBe(200);
+    expect(await Promise.all(members.map(accountsOf))).toEqual(Array(20).fill(0));
+    const grants = { account_id: account.id, subject_id: group.id };
+    expect((await attempt("auth.authorizations.list", grants, account.owner)).body).toEqual([]);
+    const all = await attempt("auth.authorizations.list", { ...grants, include_revoked: true }, account.owner);
+    expect(all.body).toHaveLength(30);
+    expect(all.body.every(({ revoked_at }: { revoked_at: unknown }) => typeof revoked_at === "string")).toBe(true);
+    // Nothing is left that the workspace would have to take along.
+    const args = { account_id: account.id, workspace_id: workspace };
+    expect((await attempt("workspaces.delete", args, account.owner)).status).toBe(200);
+  }, 60_000);
+
+  test("of concurrent deletions one succeeds", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    for (const key of capabilities.slice(0, 5)) await giveGroup(account, group, key);
+    for (let index = 0; index < 10; index++) await join(account, group, randomUUID());
+    const answers = await Promise.all(Array.from({ length: 4 }, () => remove(account, group.id, account.owner)));
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404, 404]);
+  });
+
+  test("a grant that is given at the same moment does not outlive the group", async () => {
+    const account = await newAccount();
+    for (let round = 0; round < 5; round++) {
+      const group = await newGroup(account, "Support");
+      const give = (capability_key: string) =>
+        attempt(
+          "auth.authorizations.grant",
+          {
+            account_id: account.id,
+            grant_kind: "capability",
+            subject_type: "group",
+            subject_id: group.id,
+            capability_key,
+          },
+          account.owner,
+        );
+      const [removed, ...given] = await Promise.all([
+        remove(account, group.id, account.owner),
+        ...capabilities.slice(0, 6).map(give),
+      ]);
+      expect(removed.status).toBe(200);
+      for (const { status } of given) expect([201, 404]).toContain(status);
+      const args = { account_id: account.id, subject_id: group.id };
+      expect((await attempt("auth.authorizations.list", args, account.owner)).body).toEqual([]);
+    }
+  });
+
+  test("a grant that is revoked at the same moment does not stop it", async () => {
+    const account = await newAccount();
+    for (let round = 0; round < 5; round++) {
+      const group = await newGroup(account, "Support");
+      const { id } = await giveGroup(account, group, "dns.view");
+      const args = { account_id: account.id, grant_id: id };
+      const revoke = () => attempt("auth.authorizations.revoke", args, account.owner);
+      const [removed, revoked] = await Promise.all([remove(account, group.id, account.owner), revoke()]);
+      expect(removed.status).toBe(200);
+      expect([200, 404]).toContain(revoked.status);
+    }
+  });
+
+  test("a group that owns the account is deleted by owners only", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Owners");
+    await makeOwner(account, group.id, "group");
+    const manager = await newMember(account, { capability: "auth.manage" });
+    const before = await storedOf(account);
+    const refused = await remove(account, group.id, manager);
+    expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["account_owner"] });
+    expect(await storedOf(account)).toEqual(before);
+    expect((await remove(account, group.id, account.owner)).status).toBe(200);
+  });
+
+  test("another account's group is a 404 with the bytes of a missing one, and stays", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    await newGroup(account, "Ours");
+    const foreign = await newGroup(other, "Theirs");
+    const before = await storedOf(other);
+    const hidden = await remove(account, foreign.id, account.owner);
+    const missing = await remove(account, randomUUID(), account.owner);
+    expect(hidden.status).toBe(404);
+    expect(masked(hidden.body)).toBe(masked(missing.body));
+    expect(await storedOf(other)).toEqual(before);
+  });
+
+  test("frees the name, and leaves other groups as they are", async () => {
+    const account = await newAccount();
+    const [group, other] = [await newGroup(account, "Support"), await newGroup(account, "Sales")];
+    await giveGroup(account, other, "workspace.view");
+    await remove(account, group.id, account.owner);
+    expect(await statusOf(account, claiming(other))).toBe(200);
+    expect((await newGroup(account, "support")).id).not.toBe(group.id);
+    expect((await asOwner(account, "GET", "groups")).total).toBe(2);
+  });
+});

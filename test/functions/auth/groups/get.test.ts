@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { capabilities } from "../../../../shared/auth/capabilities.ts";
+import { asOwner, giveGroup, makeOwner, newGroup, newWorkspace } from "../../../support/auth.ts";
+import { doors, masked, through } from "../../../support/doors.ts";
+import { newAccount, type Account } from "../../../support/world.ts";
+
+const assign = (account: Account, groupId: string, role_key: string, more: object = {}) =>
+  asOwner(account, "POST", "role-assignments", { role_key, subject_type: "group", subject_id: groupId, ...more });
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const get = ({ id, owner }: Account, groupId: string) =>
+    attempt("auth.groups.get", { account_id: id, group_id: groupId }, owner);
+
+  test("shows what the group itself holds and what it inherits, with real values", async () => {
+    const account = await newAccount();
+    const top = await newGroup(account, "Company");
+    const middle = await newGroup(account, "Support", top);
+    const [left, right] = [await newGroup(account, "Night", middle), await newGroup(account, "Day", middle)];
+    const workspace = await newWorkspace(account, "One");
+    await giveGroup(account, top, "billing.view");
+    await giveGroup(account, middle, "dns.manage");
+    await giveGroup(account, middle, "dns.manage", workspace);
+    await assign(account, middle.id, "ip_manager", { resource_type: "workspace", resource_id: workspace });
+    await assign(account, middle.id, "credential_manager");
+    await giveGroup(account, left, "auth.manage");
+    const { status, body } = await get(account, middle.id);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: middle.id,
+      account_id: account.id,
+      name: "Support",
+      idp_name: `${account.id}/${middle.id}`,
+      attributes: {},
+      description: null,
+      idp_account_id: account.id,
+      linked_scopes: [{ resource_type: "workspace", resource_id: workspace }],
+      parent_id: top.id,
+      path: "/Company/Support",
+      subgroup_ids: [left.id, right.id],
+      permission_context: {
+        assigned_bundle_keys: ["ip_manager", "credential_manager"],
+        direct_capability_keys: ["dns.manage"],
+        owner_assignments: [],
+        resolved_capability_keys: [
+          "dns.manage",
+          "credential.view",
+          "credential.manage",
+          "ip.view",
+          "ip.assign",
+          "ip.manage",
+          "billing.view",
+        ],
+        status: "active",
+        subject_id: middle.id,
+        subject_type: "group",
+      },
+    });
+    expect((await get(account, left.id)).body).toMatchObject({
+      path: "/Company/Support/Night",
+      linked_scopes: [],
+      subgroup_ids: [],
+      permission_context: { direct_capability_keys: ["auth.manage"], assigned_bundle_keys: [] },
+    });
+  });
+
+  test("shows an owning group the account it owns, and that it and those inside of it resolve to everything", async () => {
+    const account = await newAccount();
+    const owners = await newGroup(account, "Owners");
+    const inside = await newGroup(account, "Deputies", owners);
+    await makeOwner(account, owners.id, "group");
+    expect((await get(account, owners.id)).body.permission_context).toMatchObject({
+      owner_assignments: [{ account_id: account.id }],
+      resolved_capability_keys: [...capabilities],
+      direct_capability_keys: [],
+    });
+    expect((await get(account, inside.id)).body.permission_context).toMatchObject({
+      owner_assignments: [],
+      resolved_capability_keys: [...capabilities],
+    });
+  });
+
+  test("shows no more what was revoked", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    const grant = await giveGroup(account, group, "dns.view", await newWorkspace(account, "One"));
+    await asOwner(account, "DELETE", `authorizations/${grant.id}`);
+    expect((await get(account, group.id)).body).toMatchObject({
+      linked_scopes: [],
+      permission_context: { direct_capability_keys: [], resolved_capability_keys: [] },
+    });
+  });
+
+  test("another account's group is a 404 with the bytes of a missing one", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    // Its place in the list is the same as that of a group this account has.
+    const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
+    const [hidden, missing] = [await get(account, foreign.id), await get(account, randomUUID())];
+    expect(hidden.status).toBe(404);
+    expect(masked(hidden.body)).toBe(masked(missing.body));
+    expect((await get(account, own.id)).status).toBe(200);
+  });
+});

@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { claiming, giveGroup, join, newGroup, statusOf } from "../../../../support/auth.ts";
+import { doors, masked, through } from "../../../../support/doors.ts";
+import { newAccount, newServiceAccount, newUser, type Account } from "../../../../support/world.ts";
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const list = ({ id, owner }: Account, groupId: string, page: object = {}) =>
+    attempt("auth.groups.members.list", { account_id: id, group_id: groupId, ...page }, owner);
+
+  test("pages explicit members in the order they were added, with an exact total", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    const members = [];
+    for (let index = 0; index < 4; index++) members.push(await join(account, group, newUser().id));
+    members.push(await join(account, group, (await newServiceAccount(account)).id, "service_account"));
+    expect((await list(account, group.id)).body).toEqual({ items: members, page: 1, page_size: 25, total: 5 });
+    expect((await list(account, group.id, { page: 3, page_size: 2 })).body).toEqual({
+      items: [members[4]],
+      page: 3,
+      page_size: 2,
+      total: 5,
+    });
+    expect((await list(account, group.id, { page: 9 })).body).toMatchObject({ items: [], total: 5 });
+  });
+
+  test("does not list members by claim, nor those of groups inside of it", async () => {
+    const account = await newAccount();
+    const outer = await newGroup(account, "Outer");
+    const inner = await newGroup(account, "Inner", outer);
+    await giveGroup(account, outer, "workspace.view");
+    await join(account, inner, randomUUID());
+    expect(await statusOf(account, claiming(outer))).toBe(200);
+    expect((await list(account, outer.id)).body).toMatchObject({ items: [], total: 0 });
+  });
+
+  test("lists a revoked service account no more", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    const program = await newServiceAccount(account);
+    await join(account, group, program.id, "service_account");
+    const args = { account_id: account.id, service_account_id: program.id };
+    await attempt("auth.service_accounts.revoke", args, account.owner);
+    expect((await list(account, group.id)).body).toMatchObject({ items: [], total: 0 });
+  });
+
+  test("another account's group, and a deleted one, are a 404 with the bytes of a missing one", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
+    await join(account, own, randomUUID());
+    await attempt("auth.groups.delete", { account_id: account.id, group_id: own.id }, account.owner);
+    const missing = masked((await list(account, randomUUID())).body);
+    for (const { id } of [own, foreign]) {
+      const hidden = await list(account, id);
+      expect(hidden.status).toBe(404);
+      expect(masked(hidden.body)).toBe(missing);
+    }
+  });
+});

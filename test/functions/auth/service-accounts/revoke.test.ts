@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { capabilities } from "../../../../shared/auth/capabilities.ts";
+import { asOwner, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { newProgram, useOf } from "../../../support/programs.ts";
+import { newAccount, newMember, newServiceAccount, type Account, type User } from "../../../support/world.ts";
+
+const revokedToken = ["token_revoked", "token_revoked"];
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const revoke = ({ id }: Account, programId: string, caller: Pick<User, "token">) =>
+    attempt("auth.service_accounts.revoke", { account_id: id, service_account_id: programId }, caller);
+  const give = ({ id, owner }: Account, programId: string, capability_key: string, more: object = {}) =>
+    attempt(
+      "auth.authorizations.grant",
+      {
+        account_id: id,
+        grant_kind: "capability",
+        subject_type: "service_account",
+        subject_id: programId,
+        capability_key,
+        ...more,
+      },
+      owner,
+    );
+
+  test("its tokens are refused from the next request on, through both doors, those kept by a rotation too", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const args = { account_id: account.id, service_account_id: program.id, overlap_seconds: 600 };
+    const { body } = await attempt("auth.service_accounts.rotate", args, account.owner);
+    expect([await useOf(program.token), await useOf(body.token)]).toEqual([
+      [200, 200],
+      [200, 200],
+    ]);
+    expect(await revoke(account, program.id, account.owner)).toEqual({ status: 200, body: {} });
+    expect([await useOf(program.token), await useOf(body.token)]).toEqual([revokedToken, revokedToken]);
+    expect((await revoke(account, program.id, account.owner)).status).toBe(404);
+  });
+
+  test("all it held is revoked, however much it was", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const scope = { resource_type: "workspace", resource_id: await newWorkspace(account, "One") };
+    for (const key of capabilities.slice(0, 15)) {
+      await give(account, program.id, key);
+      await give(account, program.id, key, scope);
+    }
+    await makeOwner(account, program.id, "service_account");
+    const group = await newGroup(account, "Support");
+    await join(account, group, program.id, "service_account");
+    expect((await revoke(account, program.id, account.owner)).status).toBe(200);
+    const list = async (more: object) => {
+      const args = { account_id: account.id, subject_id: program.id, ...more };
+      return (await attempt("auth.authorizations.list", args, account.owner)).body;
+    };
+    expect(await list({})).toEqual([]);
+    expect(await list({ include_revoked: true })).toHaveLength(31);
+    const members = { account_id: account.id, group_id: group.id };
+    expect((await attempt("auth.groups.members.list", members, account.owner)).body.total).toBe(0);
+  });
+
+  test("nothing can be given to it any more", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const missing = masked((await give(account, randomUUID(), "dns.view")).body);
+    await revoke(account, program.id, account.owner);
+    const refused = await give(account, program.id, "dns.view");
+    expect(refused.status).toBe(404);
+    expect(masked(refused.body)).toBe(missing);
+  });
+
+  test("one made again with the same name inherits nothing", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    await giveGroup(account, group, "workspace.view");
+    const old = await newProgram(attempt, account, { name: "Backup" });
+    await give(account, old.id, "workspace.view");
+    await join(account, group, old.id, "service_account");
+    expect(await statusOf(account, old)).toBe(200);
+    await revoke(account, old.id, account.owner);
+    const made = await newProgram(attempt, account, { name: "Backup" });
+    expect(await statusOf(account, made)).toBe(404);
+    expect((await attempt("accounts.list", {}, made)).body).toMatchObject({ items: [], total: 0 });
+    expect(await useOf(old.token)).toEqual(revokedToken);
+  });
+
+  test("one that owns the account is revoked by owners only", async () => {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { owner: true });
+    const manager = await newMember(account, { capability: "auth.manage" }, { role: "manager" });
+    const before = await storedOf(account);
+    const refused = await revoke(account, program.id, manager);
+    expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["account_owner"] });
+    expect(await storedOf(account)).toEqual(before);
+    expect(await useOf(program.token)).toEqual([200, 200]);
+    expect((await revoke(account, program.id, account.owner)).status).toBe(200);
+  });
+
+  test("a stronger program than oneself can be revoked, but for owners: taking away is no escalation", async () => {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { role: "manager" });
+    const manager = await newMember(account, { capability: "auth.manage" });
+    expect((await revoke(account, program.id, manager)).status).toBe(200);
+    expect(await useOf(program.token)).toEqual(revokedToken);
+  });
+
+  test("a grant revoked at the same moment does not stop it, and one given then does not stay", async () => {
+    const account = await newAccount();
+    for (let round = 0; round < 5; round++) {
+      const program = await newProgram(attempt, account);
+      const { body } = await give(account, program.id, "dns.view");
+      const [gone, ...others] = await Promise.all([
+        revoke(account, program.id, account.owner),
+        attempt("auth.authorizations.revoke", { account_id: account.id, grant_id: body.id }, account.owner),
+        give(account, program.id, "ip.view"),
+        give(account, program.id, "domain.view"),
+      ]);
+      expect(gone.status).toBe(200);
+      for (const { status } of others) expect([200, 201, 404]).toContain(status);
+      const left = await asOwner(account, "GET", `authorizations?subject_id=${program.id}`);
+      expect(left).toEqual([]);
+    }
+  });
+
+  test("of concurrent revocations one succeeds", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    await give(account, program.id, "dns.view");
+    const answers = await Promise.all(Array.from({ length: 4 }, () => revoke(account, program.id, account.owner)));
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404, 404]);
+  });
+
+  test("another account's is a 404 with the bytes of a missing one, and still works", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    const foreign = await newProgram(attempt, other);
+    const hidden = await revoke(account, foreign.id, account.owner);
+    expect(hidden.status).toBe(404);
+    expect(masked(hidden.body)).toBe(masked((await revoke(account, randomUUID(), account.owner)).body));
+    expect(await useOf(foreign.token)).toEqual([200, 200]);
+  });
+});

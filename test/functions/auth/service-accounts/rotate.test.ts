@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+
+import { afterEach, describe, expect, test, vi } from "vitest";
+
+import { asOwner, giveGroup, join, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { newProgram, useOf } from "../../../support/programs.ts";
+import {
+  newAccount,
+  newMember,
+  newServiceAccount,
+  newSuperAdmin,
+  type Account,
+  type User,
+} from "../../../support/world.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const good = [200, 200];
+const revoked = ["token_revoked", "token_revoked"];
+const expired = ["token_expired", "token_expired"];
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+  const rotate = ({ id }: Account, programId: string, caller: Pick<User, "token">, overlap_seconds?: unknown) => {
+    const overlap = overlap_seconds === undefined ? {} : { overlap_seconds };
+    return attempt(
+      "auth.service_accounts.rotate",
+      { account_id: id, service_account_id: programId, ...overlap },
+      caller,
+    );
+  };
+
+  test("answers the service account with a new token, this once, and it holds the same", async () => {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { role: "viewer" });
+    const { status, body } = await rotate(account, program.id, account.owner);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id: program.id, revoked_at: null, token_public_id: body.token.split("_")[1] });
+    expect(body.token_prefix).toBe(body.token.slice(0, 8));
+    expect(body.token_last4).toBe(body.token.slice(-4));
+    expect(body.token).not.toBe(program.token);
+    expect(await statusOf(account, { token: body.token })).toBe(200);
+    const { token, ...rest } = body;
+    const listed = await attempt("auth.service_accounts.list", { account_id: account.id }, account.owner);
+    expect(listed.body).toEqual([{ ...rest, last_used_at: expect.any(String) }]);
+    expect(JSON.stringify(await storedOf(account))).not.toContain(token.slice(21, 61));
+  });
+
+  test("with no overlap the old tokens are refused from the next request on, through both doors", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const kept = (await rotate(account, program.id, account.owner, 600)).body.token;
+    expect([await useOf(program.token), await useOf(kept)]).toEqual([good, good]);
+    const fresh = (await rotate(account, program.id, account.owner, 0)).body.token;
+    expect([await useOf(program.token), await useOf(kept), await useOf(fresh)]).toEqual([revoked, revoked, good]);
+  });
+
+  test.each([
+    [600, 600],
+    [undefined, 86_400],
+    [604_800, 604_800],
+  ])("with an overlap of %s the old token works for %i s and not longer", async (overlap, seconds) => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const start = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: start });
+    const fresh = (await rotate(account, program.id, account.owner, overlap)).body.token;
+    vi.setSystemTime(start + seconds * 1000 - 1);
+    expect(await useOf(program.token)).toEqual(good);
+    vi.setSystemTime(start + seconds * 1000);
+    expect(await useOf(program.token)).toEqual(expired);
+    expect(await useOf(fresh)).toEqual(good);
+  });
+
+  test("a later rotation with a longer overlap does not give an old token more time, nor more than it had", async () => {
+    const account = await newAccount();
+    const start = Date.now();
+    const expires_at = new Date(start + 7_200_000).toISOString();
+    const program = await newProgram(attempt, account, { expires_at });
+    vi.useFakeTimers({ toFake: ["Date"], now: start });
+    const second = (await rotate(account, program.id, account.owner, 60)).body;
+    const third = (await rotate(account, program.id, account.owner, 86_400)).body;
+    expect(third.expires_at).toBe(expires_at);
+    vi.setSystemTime(start + 61_000);
+    expect([await useOf(program.token), await useOf(second.token)]).toEqual([expired, good]);
+    vi.setSystemTime(start + 7_200_000);
+    expect([await useOf(second.token), await useOf(third.token)]).toEqual([expired, expired]);
+  });
+
+  test("nobody gets a token that may do what they may not: by grant, role, scope, group or ownership", async () => {
+    const account = await newAccount();
+    const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
+    const outer = await newGroup(account, "Outer");
+    const inner = await newGroup(account, "Inner", outer);
+    await giveGroup(account, outer, "billing.manage");
+    const inGroup = await newServiceAccount(account);
+    await join(account, inner, inGroup.id, "service_account");
+    const manager = await newMember(account, { capability: "auth.manage" }, { capability: "dns.manage", scope });
+    const cases = [
+      [await newServiceAccount(account, { capability: "dns.manage" }), ["dns.manage"]],
+      [await newServiceAccount(account, { role: "dns_manager", scope }), ["dns.view"]],
+      [await newServiceAccount(account, { owner: true }), ["account_owner"]],
+      [inGroup, ["billing.manage"]],
+    ] as const;
+    const before = await storedOf(account);
+    for (const [program, missing] of cases) {
+      const refused = await rotate(account, program.id, manager, 0);
+      expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing });
+      expect(await useOf(program.token)).toEqual(good);
+    }
+    expect(await storedOf(account)).toEqual(before);
+    expect((await rotate(account, cases[2][0].id, await newSuperAdmin(), 0)).status).toBe(200);
+    const weaker = await newServiceAccount(account, { capability: "dns.manage", scope });
+    expect((await rotate(account, weaker.id, manager, 0)).status).toBe(200);
+  });
+
+  test("a program may rotate itself when it may manage others", async () => {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { capability: "auth.manage" });
+    const { body } = await rotate(account, program.id, program, 0);
+    expect([await useOf(program.token), await useOf(body.token)]).toEqual([revoked, good]);
+  });
+
+  test("of concurrent rotations without overlap one token is left", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const answers = await Promise.all(Array.from({ length: 4 }, () => rotate(account, program.id, account.owner, 0)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const uses = await Promise.all(answers.map(({ body }) => useOf(body.token)));
+    expect(uses.filter(([use]) => use === 200)).toHaveLength(1);
+    const listed = await attempt("auth.service_accounts.list", { account_id: account.id }, account.owner);
+    const left = answers.find((_, index) => uses[index]?.[0] === 200);
+    expect(listed.body).toMatchObject([{ token_public_id: left?.body.token_public_id }]);
+  });
+
+  test("a program that was rotated a hundred times can still be rotated and revoked, and all its tokens with it", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const start = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: start });
+    const tokens = [program.token];
+    for (let hour = 0; hour < 110; hour++) {
+      vi.setSystemTime(start + hour * 600_000);
+      const { body } = await rotate(account, program.id, account.owner, 3_600);
+      tokens.push(body.token);
+    }
+    const works = async () => (await Promise.all(tokens.map(useOf))).filter(([use]) => use === 200).length;
+    expect(await works()).toBe(7);
+    const args = { account_id: account.id, service_account_id: program.id };
+    expect(await attempt("auth.service_accounts.revoke", args, account.owner)).toEqual({ status: 200, body: {} });
+    expect(await works()).toBe(0);
+  });
+
+  test("twenty tokens work at the same time at most; without overlap there is always room", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    for (let count = 0; count < 19; count++) {
+      expect((await rotate(account, program.id, account.owner, 600)).status).toBe(200);
+    }
+    const refused = await rotate(account, program.id, account.owner, 600);
+    expect(refused.body).toMatchObject({ status: 409, code: "limit_reached" });
+    expect(await useOf(program.token)).toEqual(good);
+    expect((await rotate(account, program.id, account.owner, 0)).status).toBe(200);
+    expect(await useOf(program.token)).toEqual(revoked);
+  });
+
+  test("a revoked one, and another account's, is a 404 with the bytes of a missing one", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    const [own, foreign] = [await newProgram(attempt, account), await newProgram(attempt, other)];
+    await asOwner(account, "DELETE", `service-accounts/${own.id}`);
+    const missing = masked((await rotate(account, randomUUID(), account.owner)).body);
+    for (const { id } of [own, foreign]) {
+      const hidden = await rotate(account, id, account.owner, 0);
+      expect(hidden.status).toBe(404);
+      expect(masked(hidden.body)).toBe(missing);
+    }
+    expect(await useOf(foreign.token)).toEqual(good);
+  });
+
+  test.each([
+    [-1, "greater_than_equal"],
+    [604_801, "less_than_equal"],
+    [1.5, "int_type"],
+    ["60", "number_type"],
+    [null, "number_type"],
+  ])("refuses an overlap of %j at its place, and the old token still works", async (overlap, type) => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const answer = await rotate(account, program.id, account.owner, overlap);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toMatchObject([{ loc: ["body", "overlap_seconds"], type }]);
+    expect(await useOf(program.token)).toEqual(good);
+  });
+});

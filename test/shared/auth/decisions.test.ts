@@ -1,0 +1,145 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { route as listAccounts } from "../../../functions/accounts/list.ts";
+import { route as getWorkspace } from "../../../functions/workspaces/get.ts";
+import { route as listWorkspaces } from "../../../functions/workspaces/list.ts";
+import { route as updateWorkspace } from "../../../functions/workspaces/update.ts";
+import { listAssignments } from "../../../shared/auth/assignments.ts";
+import { capabilities, type Capability } from "../../../shared/auth/capabilities.ts";
+import { listMembers } from "../../../shared/auth/members.ts";
+import { covers, holdsAnywhere } from "../../../shared/auth/permissions.ts";
+import { workspaceScope } from "../../../shared/workspaces.ts";
+import { isKnown, isSuperAdmin, may, mayAnywhere, placeOf, type Asker } from "../../support/auth-model.ts";
+import { step, type Step } from "../../support/auth-scene.ts";
+import { furnish, take } from "../../support/auth-steps.ts";
+import { askersOf, contextOf, newWorld, permissionsOf, tokenOf, type World } from "../../support/auth-world.ts";
+import { callRest } from "../../support/call.ts";
+
+const decisionsAtLeast = 20_000;
+
+/** When looking for a difference, or for a shorter way to one, ends; what was found by then is told. */
+const searchMs = 20_000;
+
+/** Where the product and the model differ (what the model says), and how many decisions were compared. */
+type Compared = { decisions: number; differences: string[] };
+
+/** One asker in one account: every capability on the account, on every workspace there ever was, and on anything. */
+async function compareOne(world: World, asker: Asker, accountId: string, compared: Compared): Promise<void> {
+  const real = await permissionsOf(world, asker, accountId);
+  const place = placeOf(world.model, asker, accountId);
+  const note = (capability: Capability, on: string, allowed: boolean, expected: boolean): void => {
+    compared.decisions += 1;
+    if ((real.member && allowed) !== expected)
+      compared.differences.push(`${asker.type} ${asker.id}, ${capability} on ${on} of ${accountId}: ${expected}`);
+  };
+  for (const capability of capabilities) {
+    note(capability, "account", covers(real, capability, []), may(place, capability));
+    note(capability, "anything", holdsAnywhere(real, capability), mayAnywhere(place, capability));
+    for (const { id } of world.ever.workspace) {
+      const scopes = workspaceScope({ account_id: accountId, workspace_id: id });
+      note(capability, id, covers(real, capability, scopes), may(place, capability, id));
+    }
+  }
+}
+
+async function compareAll(world: World): Promise<Compared> {
+  const compared: Compared = { decisions: 0, differences: [] };
+  const pairs = askersOf(world).flatMap((asker) => world.accountIds.map((accountId) => ({ asker, accountId })));
+  await Promise.all(pairs.map(({ asker, accountId }) => compareOne(world, asker, accountId, compared)));
+  return compared;
+}
+
+/** What a route about one workspace answers by the rules: 401, 404 for what the asker may not know of, 403, 200. */
+function statusOf({ model }: World, asker: Asker, capability: Capability, accountId: string, id: string): number {
+  const place = placeOf(model, asker, accountId);
+  if (!isKnown(model, asker)) return 401;
+  if (!place.member) return 404;
+  if (may(place, capability, id)) return model.workspaces.get(id)?.accountId === accountId ? 200 : 404;
+  const holdsSome = mayAnywhere(place, "workspace.view") || mayAnywhere(place, capability);
+  return !holdsSome || may(place, "workspace.view", id) ? 403 : 404;
+}
+
+type Shown = { status: number; total?: number; ids?: string[] };
+
+/** The ids on a page that holds them all, and the total that comes with it. */
+const shown = ({ status, body }: Awaited<ReturnType<typeof callRest>>): Shown =>
+  status === 200 ? { status, total: body.total, ids: body.items.map(({ id }: { id: string }) => id) } : { status };
+
+const all = (ids: string[]): Shown => ({ status: 200, total: ids.length, ids });
+
+function workspacesSeen({ model }: World, asker: Asker, accountId: string): Shown {
+  const place = placeOf(model, asker, accountId);
+  if (!isKnown(model, asker)) return { status: 401 };
+  if (!place.member) return { status: 404 };
+  if (!mayAnywhere(place, "workspace.view")) return { status: 403 };
+  const own = [...model.workspaces].filter(([, one]) => one.accountId === accountId).map(([id]) => id);
+  return all(own.filter((id) => may(place, "workspace.view", id)));
+}
+
+function accountsSeen({ model, accountIds }: World, asker: Asker): Shown {
+  const seen = accountIds.filter((id) => placeOf(model, asker, id).member);
+  return isKnown(model, asker) ? all(seen.toSorted()) : { status: 401 };
+}
+
+/** One asker through the Lambda handlers, on one workspace that may be gone or of the other account. */
+async function compareRoutes(world: World, asker: Asker, accountId: string, id: string): Promise<void> {
+  const token = tokenOf(world, asker);
+  const path = { account_id: accountId, workspace_id: id };
+  const read = await callRest(getWorkspace, path, token);
+  expect(read.status).toBe(statusOf(world, asker, "workspace.view", accountId, id));
+  const name = world.ever.workspace.find((one) => one.id === id)?.name;
+  const written = await callRest(updateWorkspace, { ...path, name }, token);
+  expect(written.status).toBe(statusOf(world, asker, "workspace.manage", accountId, id));
+  const listed = await callRest(listWorkspaces, { account_id: accountId, page_size: 100 }, token);
+  expect(shown(listed)).toEqual(workspacesSeen(world, asker, accountId));
+  const filter = isSuperAdmin(world.model, asker) ? { client_id: world.clientId } : {};
+  const { ids, ...accounts } = shown(await callRest(listAccounts, filter, token));
+  expect({ ...accounts, ...(ids ? { ids: ids.toSorted() } : {}) }).toEqual(accountsSeen(world, asker));
+}
+
+/** What was given and who is in which group, as the lists tell it. */
+async function compareLists(world: World): Promise<void> {
+  const { model, accountIds } = world;
+  const context = await contextOf(world, { type: "user", id: world.users[0] ?? "" }, accountIds[0]);
+  const assignments = await Promise.all(accountIds.map((id) => listAssignments(context.table, id, false)));
+  expect(new Set(assignments.flat().map(({ id }) => id))).toEqual(new Set(model.assignments.keys()));
+  for (const [groupId, { accountId }] of model.groups) {
+    const { items, total } = await listMembers(accountId, groupId, { page: 1, page_size: 100 }, context);
+    const ids = model.members.filter((one) => one.groupId === groupId).map(({ id }) => id);
+    expect({ total, ids: items.map((item) => item.subject_id) }).toEqual({ total: ids.length, ids });
+  }
+}
+
+const stepsBetween = 8;
+
+test(
+  "decides as a plain model of the rules does, after any grants, revocations, moves and deletions",
+  { timeout: 2 * searchMs },
+  async () => {
+    let decisions = 0;
+    const compare = async (world: World, { first, second, account }: Step): Promise<void> => {
+      const compared = await compareAll(world);
+      expect(compared.differences).toEqual([]);
+      decisions += compared.decisions;
+      const askers = askersOf(world);
+      const asker = askers[first % askers.length];
+      const workspace = world.ever.workspace[second % world.ever.workspace.length];
+      if (asker && workspace) await compareRoutes(world, asker, world.accountIds[account], workspace.id);
+      await compareLists(world);
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 12, maxLength: 60, size: "max" }), async (steps) => {
+        const world = await newWorld();
+        await furnish(world);
+        for (const [index, one] of steps.entries()) {
+          const answered = await take(world, one);
+          expect({ kind: one.kind, answer: answered?.real }).toEqual({ kind: one.kind, answer: answered?.model });
+          if (index % stepsBetween === 0 || index === steps.length - 1) await compare(world, one);
+        }
+      }),
+      { numRuns: 8, interruptAfterTimeLimit: searchMs, markInterruptAsFailure: true },
+    );
+    expect(decisions).toBeGreaterThanOrEqual(decisionsAtLeast);
+  },
+);

@@ -1,0 +1,151 @@
+import type { Grantable } from "../../shared/auth/assignments.ts";
+import type { Subject } from "../../shared/auth/holders.ts";
+import {
+  capabilitiesGiven,
+  givenTo,
+  isSuperAdmin,
+  lineage,
+  may,
+  placeOf,
+  scopeOf,
+  type Asker,
+  type Assignment,
+  type AuthModel,
+  type Named,
+} from "./auth-model.ts";
+
+/** What a change answers: `done`, or the code of its refusal. */
+export type Outcome = string;
+
+function handable(model: AuthModel, giver: Asker, accountId: string, given: Grantable): boolean {
+  if (given.kind === "super_admin") return isSuperAdmin(model, giver);
+  const place = placeOf(model, giver, accountId);
+  if (given.kind === "account_owner") return place.everything;
+  return capabilitiesGiven(given).every((capability) => may(place, capability, scopeOf(given)));
+}
+
+const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
+  givenTo(model, accountId, lineage(model, groupId)).every((given) => handable(model, giver, accountId, given));
+
+/** The group, service account or workspace belongs to the account; a user need not be known. */
+function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
+  const all = { group: model.groups, service_account: model.programs, workspace: model.workspaces };
+  return type === "user" || all[type].get(id)?.accountId === accountId;
+}
+
+type Change = { accountId: string; actor: Asker };
+
+/** Gives something; `id` is what the assignment is called, the one there is already when it is given twice. */
+export function assign(
+  model: AuthModel,
+  { accountId, actor, subject, given }: Change & { subject: Subject; given: Grantable },
+  id: string,
+): Outcome {
+  const scope = scopeOf(given);
+  if (scope !== undefined && !has(model, accountId, "workspace", scope)) return "not_found";
+  if (!handable(model, actor, accountId, given)) return "would_escalate";
+  if (!has(model, accountId, subject.type, subject.id)) return "not_found";
+  const assignment = { accountId, subject, given };
+  const before = [...model.assignments].find(([, one]) => JSON.stringify(one) === JSON.stringify(assignment));
+  if (before) return before[0] === id ? "done" : "given twice";
+  model.assignments.set(id, assignment);
+  return "done";
+}
+
+export function revoke(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
+  const found = model.assignments.get(id);
+  if (found?.accountId !== accountId) return "not_found";
+  const { kind } = found.given;
+  const isRank = kind === "account_owner" || kind === "super_admin";
+  if (isRank && !handable(model, actor, accountId, found.given)) return "would_escalate";
+  const isOwner = (one: Assignment): boolean =>
+    one.accountId === accountId && one.given.kind === "account_owner" && one.subject.type === "user";
+  if (isOwner(found) && [...model.assignments.values()].filter(isOwner).length === 1) return "last_owner";
+  model.assignments.delete(id);
+  return "done";
+}
+
+function purge(model: AuthModel, isGone: (assignment: Assignment) => boolean): void {
+  for (const [id, assignment] of model.assignments) if (isGone(assignment)) model.assignments.delete(id);
+}
+
+const isTaken = (things: Map<string, Named>, { accountId, name }: Named): boolean =>
+  [...things.values()].some((one) => one.accountId === accountId && one.name === name);
+
+export function add(model: AuthModel, kind: "groups" | "workspaces", thing: Named, id: string): Outcome {
+  if (isTaken(model[kind], thing)) return kind === "groups" ? "group_name_taken" : "workspace_name_taken";
+  model[kind].set(id, thing);
+  return "done";
+}
+
+export function deleteWorkspace(model: AuthModel, accountId: string, id: string): Outcome {
+  if (!has(model, accountId, "workspace", id)) return "not_found";
+  model.workspaces.delete(id);
+  purge(model, ({ given }) => scopeOf(given) === id);
+  return "done";
+}
+
+export function deleteGroup(model: AuthModel, accountId: string, id: string): Outcome {
+  if (!has(model, accountId, "group", id)) return "not_found";
+  if ([...model.groups.values()].some(({ parentId }) => parentId === id)) return "group_not_empty";
+  model.groups.delete(id);
+  model.members = model.members.filter(({ groupId }) => groupId !== id);
+  purge(model, ({ subject }) => subject.id === id);
+  return "done";
+}
+
+export function moveGroup(
+  model: AuthModel,
+  { accountId, actor, id, parentId }: Change & { id: string; parentId?: string | undefined },
+): Outcome {
+  if (parentId !== undefined) {
+    if (!has(model, accountId, "group", parentId)) return "not_found";
+    if (!groupHandable(model, actor, accountId, parentId)) return "would_escalate";
+  }
+  const group = model.groups.get(id);
+  if (group?.accountId !== accountId) return "not_found";
+  if (lineage(model, parentId).includes(id)) return "group_cycle";
+  const { name } = group;
+  model.groups.set(id, { accountId, name, ...(parentId === undefined ? {} : { parentId }) });
+  return "done";
+}
+
+type Membership = Change & { groupId: string; member: Asker };
+
+const isIn = (model: AuthModel, { groupId, member }: Membership): boolean =>
+  model.members.some((one) => one.groupId === groupId && one.id === member.id);
+
+export function addMember(model: AuthModel, change: Membership): Outcome {
+  const { accountId, actor, groupId, member } = change;
+  if (!has(model, accountId, "group", groupId)) return "not_found";
+  if (!groupHandable(model, actor, accountId, groupId)) return "would_escalate";
+  if (!has(model, accountId, member.type, member.id)) return "not_found";
+  if (!isIn(model, change)) model.members.push({ groupId, id: member.id });
+  return "done";
+}
+
+export function removeMember(model: AuthModel, change: Membership): Outcome {
+  if (!has(model, change.accountId, "group", change.groupId) || !isIn(model, change)) return "not_found";
+  model.members = model.members.filter((one) => one.groupId !== change.groupId || one.id !== change.member.id);
+  return "done";
+}
+
+export function revokeProgram(model: AuthModel, accountId: string, id: string): Outcome {
+  if (!has(model, accountId, "service_account", id)) return "not_found";
+  model.programs.delete(id);
+  model.members = model.members.filter((member) => member.id !== id);
+  purge(model, ({ subject }) => subject.id === id);
+  return "done";
+}
+
+export function addProgram(model: AuthModel, accountId: string, id: string): Outcome {
+  model.programs.set(id, { accountId });
+  return "done";
+}
+
+/** The identity provider puts a user into a group, or takes them out of it. */
+export function toggleClaim(model: AuthModel, claim: { groupId: string; id: string }): Outcome {
+  const others = model.claims.filter(({ groupId, id }) => groupId !== claim.groupId || id !== claim.id);
+  model.claims = others.length < model.claims.length ? others : [...others, claim];
+  return "done";
+}

@@ -1,0 +1,107 @@
+import type { Grantable } from "../../shared/auth/assignments.ts";
+import { capabilities, type Capability, type RoleKey } from "../../shared/auth/capabilities.ts";
+import type { Subject } from "../../shared/auth/holders.ts";
+
+export type Assignment = { accountId: string; subject: Subject; given: Grantable };
+export type Named = { accountId: string; name: string };
+
+/** Who is asking: a user or a service account. */
+export type Asker = { type: "user" | "service_account"; id: string };
+
+/** Everything that decides who may do what: what exists, who is in which group, and what was given. */
+export type AuthModel = {
+  superAdmins: Set<string>;
+  workspaces: Map<string, Named>;
+  groups: Map<string, Named & { parentId?: string }>;
+  programs: Map<string, { accountId: string }>;
+  members: { groupId: string; id: string }[];
+  /** The groups that the identity provider puts into a user's token. */
+  claims: { groupId: string; id: string }[];
+  assignments: Map<string, Assignment>;
+};
+
+export const newModel = (superAdminId: string): AuthModel => ({
+  superAdmins: new Set([superAdminId]),
+  workspaces: new Map(),
+  groups: new Map(),
+  programs: new Map(),
+  members: [],
+  claims: [],
+  assignments: new Map(),
+});
+
+const starting = (prefix: string): Capability[] => capabilities.filter((one) => one.startsWith(prefix));
+const viewer = capabilities.filter((one) => one.endsWith(".view") && !/^(billing|credential)\./.test(one));
+const editor: Capability[] = [
+  ...viewer,
+  ...(["domain.update", "mailbox.update", "mailbox.export"] as const),
+  ...(["forwarding.manage", "ip.assign", "tag.manage"] as const),
+];
+const domainManager: Capability[] = [...editor, "mailbox.create", "mailbox.delete", "mailbox.reveal"];
+const bundles: Record<RoleKey, Capability[]> = {
+  viewer,
+  editor,
+  domain_manager: domainManager,
+  manager: [...domainManager, "workspace.manage", "domain.purchase", "domain.move", "domain.delete"],
+  dns_manager: starting("dns."),
+  ip_manager: starting("ip."),
+  billing_viewer: ["billing.view"],
+  billing_admin: starting("billing."),
+  credential_manager: starting("credential."),
+};
+
+/** A group and everything it is inside of. */
+export function lineage(model: AuthModel, groupId: string | undefined): string[] {
+  return groupId === undefined ? [] : [groupId, ...lineage(model, model.groups.get(groupId)?.parentId)];
+}
+
+function groupsOf(model: AuthModel, { type, id }: Asker, accountId: string): string[] {
+  const named = [...model.members, ...(type === "user" ? model.claims : [])].filter((one) => one.id === id);
+  const existing = named.filter(({ groupId }) => model.groups.get(groupId)?.accountId === accountId);
+  return existing.flatMap(({ groupId }) => lineage(model, groupId));
+}
+
+export const givenTo = (model: AuthModel, accountId: string, ids: readonly string[]): Grantable[] =>
+  [...model.assignments.values()].flatMap((one) =>
+    one.accountId === accountId && ids.includes(one.subject.id) && one.given.kind !== "super_admin" ? [one.given] : [],
+  );
+
+export function isSuperAdmin(model: AuthModel, { id }: Asker): boolean {
+  const granted = [...model.assignments.values()].some(
+    ({ subject, given }) => given.kind === "super_admin" && subject.id === id,
+  );
+  return model.superAdmins.has(id) || granted;
+}
+
+/** Whether the asker's token still works: that of a service account which is gone does not. */
+export const isKnown = (model: AuthModel, { type, id }: Asker): boolean => type === "user" || model.programs.has(id);
+
+/** What somebody is in one account: whether it exists to them, whether it is theirs, and what they were given. */
+export type Place = { member: boolean; everything: boolean; given: Grantable[] };
+
+export function placeOf(model: AuthModel, asker: Asker, accountId: string): Place {
+  if (!isKnown(model, asker)) return { member: false, everything: false, given: [] };
+  const groups = groupsOf(model, asker, accountId);
+  const given = givenTo(model, accountId, [asker.id, ...groups]);
+  const everything = isSuperAdmin(model, asker) || given.some(({ kind }) => kind === "account_owner");
+  return { member: everything || given.length > 0 || groups.length > 0, everything, given };
+}
+
+export function capabilitiesGiven(given: Grantable): readonly Capability[] {
+  return given.kind === "capability" ? [given.capability] : given.kind === "role" ? bundles[given.role] : [];
+}
+
+export const scopeOf = (given: Grantable): string | undefined => ("scope" in given ? given.scope?.id : undefined);
+
+/** May one in this place do what the capability says on a workspace, or else on the account as a whole? */
+export const may = ({ member, everything, given }: Place, capability: Capability, workspaceId?: string): boolean =>
+  everything ||
+  (member && capability === "account.view") ||
+  given.some(
+    (one) =>
+      capabilitiesGiven(one).includes(capability) && (scopeOf(one) === undefined || scopeOf(one) === workspaceId),
+  );
+
+/** May one in this place do it on anything in the account? */
+export const mayAnywhere = (place: Place, capability: Capability): boolean =>
+  may(place, capability) || place.given.some((given) => may(place, capability, scopeOf(given)));

@@ -1,0 +1,108 @@
+import fc from "fast-check";
+
+import type { Grantable } from "../../shared/auth/assignments.ts";
+import { capabilities, roles, type RoleKey } from "../../shared/auth/capabilities.ts";
+import type { Subject } from "../../shared/auth/holders.ts";
+import type { Context } from "../../shared/route.ts";
+import type { Asker } from "./auth-model.ts";
+import { askersOf, contextOf, type Made, type World } from "./auth-world.ts";
+
+const scoped = fc.boolean();
+const given = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ capability: fc.constantFrom(...capabilities), scoped }) },
+  { weight: 5, arbitrary: fc.record({ role: fc.constantFrom(...(Object.keys(roles) as RoleKey[])), scoped }) },
+  { weight: 2, arbitrary: fc.constant("account_owner" as const) },
+  { weight: 1, arbitrary: fc.constant("super_admin" as const) },
+);
+
+const often = <T extends string>(weight: number, kind: T) => ({ weight, arbitrary: fc.constant(kind) });
+const kind = fc.oneof(
+  often(16, "assign"),
+  often(8, "revoke"),
+  often(3, "create group"),
+  often(1, "delete group"),
+  often(3, "move group"),
+  often(5, "add member"),
+  often(2, "remove member"),
+  often(2, "claim"),
+  often(3, "create workspace"),
+  often(2, "delete workspace"),
+  often(1, "create program"),
+  often(1, "revoke program"),
+);
+
+/** One change, whose numbers choose among what there is at the time. */
+export const step = fc.record({
+  kind,
+  /** Who does it: mostly the super admin, who may. */
+  actor: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(7) }),
+  account: fc.constantFrom(0 as const, 0 as const, 0 as const, 1 as const),
+  /** Whether it may be about things of the other account, and about things that are gone. */
+  anything: fc.integer({ min: 0, max: 5 }).map((one) => one === 5),
+  first: fc.nat(11),
+  second: fc.nat(11),
+  given,
+});
+export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const nobody: Asker = { type: "user", id: "" };
+
+function pick<T>(from: readonly T[], index: number): T | undefined {
+  return from[index % from.length];
+}
+
+function grantable(step: Step, workspaceId: string | undefined): Grantable {
+  if (typeof step.given === "string") return { kind: step.given };
+  const { scoped, ...what } = step.given;
+  const scope = scoped && workspaceId !== undefined ? { scope: { type: "workspace" as const, id: workspaceId } } : {};
+  return "role" in what ? { kind: "role", ...what, ...scope } : { kind: "capability", ...what, ...scope };
+}
+
+/** What a step is about, chosen among what there is. */
+export type Scene = {
+  world: World;
+  accountId: string;
+  by: { accountId: string; actor: Asker };
+  context: Context;
+  name: string;
+  group: Made | undefined;
+  parent: Made | undefined;
+  workspace: Made | undefined;
+  program: Made | undefined;
+  member: Asker;
+  subject: Subject;
+  given: Grantable;
+  assignmentId: string | undefined;
+};
+
+export async function sceneOf(world: World, step: Step): Promise<Scene> {
+  const { model, ever, users } = world;
+  const { first, second, anything } = step;
+  const accountId = world.accountIds[step.account];
+  const actor = pick(askersOf(world), step.actor) ?? nobody;
+  const live = { group: model.groups, service_account: model.programs, workspace: model.workspaces };
+  const some = (type: keyof World["ever"]): Made[] =>
+    ever[type].filter(({ id }) => anything || live[type].get(id)?.accountId === accountId);
+  const people = users.map((id): Asker => ({ type: "user", id }));
+  const programs = some("service_account").map(({ id }): Asker => ({ type: "service_account", id }));
+  const teams = some("group").map(({ id }): Subject => ({ type: "group", id }));
+  const workspace = pick(some("workspace"), first);
+  const given = grantable(step, workspace?.id);
+  const newestFirst = [...model.assignments].toReversed();
+  const assignments = newestFirst.filter(([, one]) => anything || one.accountId === accountId);
+  return {
+    world,
+    accountId,
+    by: { accountId, actor },
+    context: await contextOf(world, actor, accountId),
+    name: ["Sales", "Support", "Everybody"][first % 3] ?? "",
+    group: pick(some("group"), first),
+    parent: second % 3 === 0 ? undefined : pick(some("group"), second),
+    workspace,
+    program: pick(some("service_account"), first),
+    member: pick([...people, ...programs], second) ?? nobody,
+    subject: pick(given.kind === "super_admin" ? people : [...teams, ...programs, ...people], second) ?? nobody,
+    given,
+    assignmentId: pick(assignments, second)?.[0],
+  };
+}

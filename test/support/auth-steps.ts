@@ -1,0 +1,125 @@
+import * as grants from "../../shared/auth/authorizations.ts";
+import * as groups from "../../shared/auth/groups.ts";
+import * as members from "../../shared/auth/members.ts";
+import { createServiceAccount, revokeServiceAccount } from "../../shared/auth/service-accounts.ts";
+import { Problem } from "../../shared/errors.ts";
+import * as workspaces from "../../shared/workspaces.ts";
+import * as changes from "./auth-model-changes.ts";
+import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
+import type { World } from "./auth-world.ts";
+
+/** The same change for the product, which answers the id of what it made, and for the model. */
+type Doing = { real: () => Promise<string | void>; model: (id: string) => changes.Outcome };
+
+const kinds = ["capability", "account_owner", "super_admin", "role"] as const;
+
+/** Each kind of change; undefined when there is nothing it could be done to. */
+const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
+  assign: ({ world: { model }, accountId, by, subject, given, context }) => ({
+    real: async () => (await grants.assign(accountId, subject, given, context)).id,
+    model: (id) => changes.assign(model, { ...by, subject, given }, id),
+  }),
+  revoke: ({ world: { model }, accountId, by, assignmentId: id, context }) =>
+    id === undefined
+      ? undefined
+      : {
+          real: () => grants.revoke(accountId, id, kinds, context),
+          model: () => changes.revoke(model, { ...by, id }),
+        },
+  "create group": ({ world: { model, ever }, accountId, name, context }) => ({
+    real: async () => {
+      const made = await groups.createGroup(accountId, { name }, context);
+      ever.group.push({ id: made.id, accountId, name: made.idp_name });
+      return made.id;
+    },
+    model: (id) => changes.add(model, "groups", { accountId, name }, id),
+  }),
+  "delete group": ({ world: { model }, accountId, group, context }) =>
+    group && {
+      real: () => groups.deleteGroup(accountId, group.id, context),
+      model: () => changes.deleteGroup(model, accountId, group.id),
+    },
+  "move group": ({ world: { model }, accountId, by, group, parent, context }) =>
+    group && {
+      real: async () => {
+        await groups.updateGroup(accountId, group.id, { parent_id: parent?.id ?? null }, context);
+      },
+      model: () => changes.moveGroup(model, { ...by, id: group.id, parentId: parent?.id }),
+    },
+  "add member": ({ world: { model }, accountId, by, group, member, context }) =>
+    group && {
+      real: async () => {
+        await members.addMember(accountId, group.id, member, context);
+      },
+      model: () => changes.addMember(model, { ...by, groupId: group.id, member }),
+    },
+  "remove member": ({ world: { model }, accountId, by, group, member, context }) =>
+    group && {
+      real: () => members.removeMember(accountId, group.id, member.id, context),
+      model: () => changes.removeMember(model, { ...by, groupId: group.id, member }),
+    },
+  claim: ({ world: { model, users }, group }) =>
+    group && {
+      real: async () => undefined,
+      model: () => changes.toggleClaim(model, { groupId: group.id, id: users.at(-1) ?? "" }),
+    },
+  "create workspace": ({ world: { model, ever }, accountId, name, context }) => ({
+    real: async () => {
+      const { id } = await workspaces.addWorkspace(accountId, name, context);
+      ever.workspace.push({ id, accountId, name });
+      return id;
+    },
+    model: (id) => changes.add(model, "workspaces", { accountId, name }, id),
+  }),
+  "delete workspace": ({ world: { model }, accountId, workspace, context }) =>
+    workspace && {
+      real: () => workspaces.deleteWorkspace(accountId, workspace.id, context),
+      model: () => changes.deleteWorkspace(model, accountId, workspace.id),
+    },
+  "create program": ({ world: { model, ever }, accountId, name, context }) => ({
+    real: async () => {
+      const { id, token } = await createServiceAccount(accountId, { name }, context);
+      ever.service_account.push({ id, accountId, name: token });
+      return id;
+    },
+    model: (id) => changes.addProgram(model, accountId, id),
+  }),
+  "revoke program": ({ world: { model }, accountId, program, context }) =>
+    program && {
+      real: () => revokeServiceAccount(accountId, program.id, context),
+      model: () => changes.revokeProgram(model, accountId, program.id),
+    },
+};
+
+/** Does a step in the product and in the model, and says what each answered; undefined when it does nothing. */
+export async function take(world: World, step: Step): Promise<{ real: string; model: string } | undefined> {
+  const doing = doings[step.kind](await sceneOf(world, step));
+  if (!doing) return undefined;
+  const { id, outcome } = await doing.real().then(
+    (made) => ({ id: made ?? "", outcome: "done" }),
+    (error: unknown) => {
+      if (error instanceof Problem) return { id: "", outcome: error.code };
+      throw error;
+    },
+  );
+  return { real: outcome, model: doing.model(id) };
+}
+
+const furnishing: Pick<Step, "kind" | "account" | "first" | "second">[] = [
+  ...[0, 1].map((first) => ({ kind: "create group" as const, account: 0 as const, first, second: 0 })),
+  ...[0, 1].map((first) => ({ kind: "create workspace" as const, account: 0 as const, first, second: 0 })),
+  { kind: "create program", account: 0, first: 0, second: 0 },
+  { kind: "move group", account: 0, first: 1, second: 4 },
+  { kind: "add member", account: 0, first: 1, second: 3 },
+  { kind: "claim", account: 0, first: 1, second: 0 },
+  { kind: "create group", account: 1, first: 0, second: 0 },
+  { kind: "create workspace", account: 1, first: 0, second: 0 },
+];
+
+/**
+ * Puts things into a world that a few steps find something to be about: workspaces, a service account, and a
+ * group inside of another, with one member by name and one by the token.
+ */
+export async function furnish(world: World): Promise<void> {
+  for (const one of furnishing) await take(world, { ...one, actor: 0, anything: false, given: "account_owner" });
+}

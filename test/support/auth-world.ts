@@ -1,0 +1,90 @@
+import { asSuperAdmin, standingOf } from "../../shared/auth/access.ts";
+import { listAssignments } from "../../shared/auth/assignments.ts";
+import type { Subject } from "../../shared/auth/holders.ts";
+import { noPermissions, type Permissions } from "../../shared/auth/permissions.ts";
+import type { Principal } from "../../shared/auth/principal.ts";
+import { servicePrincipal } from "../../shared/auth/service-token.ts";
+import { Problem } from "../../shared/errors.ts";
+import { createLog } from "../../shared/log.ts";
+import type { Context } from "../../shared/route.ts";
+import { newModel, type Asker, type AuthModel } from "./auth-model.ts";
+import { issuer, newAccount, newSuperAdmin, newUser, testTable } from "./world.ts";
+
+export type Made = { id: string; accountId: string; name: string };
+
+/** Two accounts of one client, the people in them, everything that was ever made there, and the model of it all. */
+export type World = {
+  model: AuthModel;
+  clientId: string;
+  accountIds: [string, string];
+  /** A super admin, the owners of the two accounts, and two who begin with nothing, the last with groups in the token. */
+  users: string[];
+  /** What was ever made, also when it is gone; `name` is the idp_name of a group and the token of a service account. */
+  ever: { group: Made[]; service_account: Made[]; workspace: Made[] };
+};
+
+const table = testTable();
+
+/** Two new accounts and the people; nothing in the accounts but their owners. */
+export async function newWorld(): Promise<World> {
+  const admin = await newSuperAdmin();
+  const first = await newAccount();
+  const second = await newAccount({ clientId: first.clientId });
+  const model = newModel(admin.id);
+  for (const { id: accountId, owner } of [first, second]) {
+    const [founding] = await listAssignments(table, accountId, false);
+    const subject: Subject = { type: "user", id: owner.id };
+    model.assignments.set(founding?.id ?? "", { accountId, subject, given: { kind: "account_owner" } });
+  }
+  const users = [admin, first.owner, second.owner, newUser(), newUser()].map(({ id }) => id);
+  const ever = { group: [], service_account: [], workspace: [] };
+  return { model, clientId: first.clientId, accountIds: [first.id, second.id], users, ever };
+}
+
+/** All who ask: the users, and the service accounts dead or alive. */
+export const askersOf = ({ users, ever }: World): Asker[] => [
+  ...users.map((id) => ({ type: "user" as const, id })),
+  ...ever.service_account.map(({ id }) => ({ type: "service_account" as const, id })),
+];
+
+/** The names in a user's token: of the groups that the provider knows, and some that only look like them. */
+function claimsOf({ model, ever, accountIds }: World, userId: string): string[] {
+  const claimed = model.claims.filter(({ id }) => id === userId).map(({ groupId }) => groupId);
+  const names = ever.group.filter(({ id }) => claimed.includes(id)).map(({ name }) => name);
+  const lookalikes = ever.group.flatMap(({ id }) => [id, `/${id}`, ...accountIds.map((one) => `${one}/${one}/${id}`)]);
+  return claimed.length === 0 ? [] : [...names, "Sales", `${accountIds[0]}/Sales`, ...lookalikes];
+}
+
+export function tokenOf(world: World, { type, id }: Asker): string {
+  if (type === "user") return issuer.mint({ sub: id, email: "a@example.com", groups: claimsOf(world, id) });
+  return world.ever.service_account.find((one) => one.id === id)?.name ?? "";
+}
+
+/** The principal that the product makes of an asker; undefined when their token is refused. */
+async function principalOf(world: World, asker: Asker): Promise<Principal | undefined> {
+  if (asker.type === "user") return { ...asker, email: "a@example.com", groups: claimsOf(world, asker.id) };
+  return servicePrincipal(tokenOf(world, asker), table, new Date()).catch((error: unknown) => {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  });
+}
+
+/** What the product lets an asker do in an account. */
+export async function permissionsOf(world: World, asker: Asker, accountId: string): Promise<Permissions> {
+  const principal = await principalOf(world, asker);
+  if (!principal) return noPermissions;
+  const own = await standingOf(table, principal, accountId, false);
+  return (await asSuperAdmin(table, principal, accountId, own)).permissions;
+}
+
+export async function contextOf(world: World, actor: Asker, accountId: string): Promise<Context> {
+  const { type, id } = actor;
+  return {
+    principal: { type, id, email: "", groups: claimsOf(world, id) },
+    permissions: await permissionsOf(world, actor, accountId),
+    requestId: "test",
+    table,
+    log: createLog("silent", {}),
+    now: () => new Date(),
+  };
+}

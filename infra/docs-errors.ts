@@ -21,6 +21,7 @@ export const adviceOf: Record<ProblemCode, string> = {
     "Names are unique in an account, ignoring case. Choose another, or use the workspace in <code>conflicts_with</code>.",
   workspace_not_empty: "Move or delete its domains first.",
   last_owner: "Make somebody else an owner first.",
+  service_account_expired: "It ended at its <code>expires_at</code>. Create another one.",
   group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another.",
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
   group_cycle: "The group you want to move into is inside of the one you are moving.",

@@ -18,6 +18,7 @@ const problems = {
   workspace_name_taken: { status: 409, title: "A workspace has this name already" },
   workspace_not_empty: { status: 409, title: "The workspace still holds domains" },
   last_owner: { status: 409, title: "An account keeps at least one owner" },
+  service_account_expired: { status: 409, title: "The service account has expired" },
   group_name_taken: { status: 409, title: "A group has this name already" },
   group_not_empty: { status: 409, title: "The group still holds other groups" },
   group_cycle: { status: 409, title: "A group cannot be inside of itself" },

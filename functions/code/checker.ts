@@ -65,6 +65,8 @@ function checkArguments(call: Call, fn: CodeFunction): { mistakes: Mistake[]; in
   }
 }
 
+const folded = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value);
+
 const wrong = (loc: string[], msg: string, type: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
 
@@ -75,7 +77,7 @@ function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unkno
   if (payload === undefined) throw wrong([], "This is required", "missing");
   if (!isDict(payload)) throw wrong([], "A dict is expected", "dict_type");
   if (payload["account_id"] === undefined) throw wrong(["account_id"], "This is required", "missing");
-  if (payload["account_id"] !== values.get("account_id")) {
+  if (folded(payload["account_id"]) !== folded(values.get("account_id"))) {
     throw wrong(["account_id"], "It differs from the argument account_id", "value_error");
   }
 }

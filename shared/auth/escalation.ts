@@ -1,6 +1,7 @@
-import { Problem } from "../errors.ts";
+import { notFound, Problem } from "../errors.ts";
 import type { Table } from "../table/table.ts";
-import { isSuperAdmin, withAncestors, type GroupsRecord } from "./access.ts";
+import type { Write } from "../table/writes.ts";
+import { accessKey, AccessRecord, groupsKey, GroupsRecord, isSuperAdmin, noGroups, withAncestors } from "./access.ts";
 import { capabilitiesOf, covers, type HeldGrant, type Permissions } from "./permissions.ts";
 import type { Principal } from "./principal.ts";
 import { locate } from "./scopes.ts";
@@ -41,4 +42,29 @@ export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
     const holder = groups.groups[id];
     return holder ? [...holder.grants, ...(holder.owner_grant_id === undefined ? [] : ["account_owner" as const])] : [];
   });
+}
+
+/** Ownership among what is handed: only owners hand it out, and only owners take it away. */
+export const rankOf = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
+
+/** All that a service account's token lets one do, and the writes that fail when that is more by then. */
+export async function handedByServiceAccount(
+  table: Table,
+  accountId: string,
+  id: string,
+): Promise<{ handed: Handed[]; unchanged: Write[] }> {
+  const key = accessKey(accountId, { type: "service_account", id });
+  const record = await table.get(key, AccessRecord);
+  if (!record) throw notFound();
+  const groups = (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
+  const handed = [
+    ...record.grants,
+    ...(record.owner_grant_id === undefined ? [] : ["account_owner" as const]),
+    ...record.groups.flatMap((group) => handedByGroup(groups, group)),
+  ];
+  const inGroups: Write[] = [{ check: groupsKey(accountId), if: { version: groups.version } }];
+  return {
+    handed,
+    unchanged: [{ check: key, if: { version: record.version } }, ...(record.groups.length > 0 ? inGroups : [])],
+  };
 }

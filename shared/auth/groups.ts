@@ -11,7 +11,7 @@ import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
-import { handedByGroup, requireToHold } from "./escalation.ts";
+import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
 import { dropMembers, planMembersGone } from "./members.ts";
@@ -118,11 +118,6 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  */
 export async function updateGroup(accountId: string, id: string, change: GroupChange, context: Context): Promise<View> {
   const { table } = context;
-  if (change.parent_id) {
-    const record = await readGroups(table, accountId);
-    if (!Object.hasOwn(record.groups, change.parent_id)) throw notFound();
-    await requireToHold(context, accountId, handedByGroup(record, change.parent_id));
-  }
   await table.commit(async () => {
     const old = await readGroup(table, accountId, id);
     const { name = old.name, description = old.description } = change;
@@ -131,17 +126,20 @@ export async function updateGroup(accountId: string, id: string, change: GroupCh
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
     const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
-    const moving = change.parent_id === undefined ? [] : [await planMove(table, accountId, id, change.parent_id)];
+    const moving = change.parent_id === undefined ? [] : [await planMove(accountId, id, change.parent_id, context)];
     return { value: undefined, writes: [row, ...renaming, ...moving] };
   });
   return getGroup(accountId, id, context);
 }
 
-async function planMove(table: Table, accountId: string, id: string, parentId: string | null): Promise<Write> {
-  const record = await readGroups(table, accountId);
+/** What is looked at here is what the write's condition holds on to: nothing can be slipped in between. */
+async function planMove(accountId: string, id: string, parentId: string | null, context: Context): Promise<Write> {
+  const record = await readGroups(context.table, accountId);
   const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
   if (parentId !== null && above.length === 0) throw notFound();
+  const given = parentId === null ? [] : handedByGroup(record, parentId);
+  await requireToHold(context, accountId, [...given, ...rankOf(handedByGroup(record, id))]);
   if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
   if (above.length + heightOf(record, id) > deepest)
     throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);

@@ -8,7 +8,7 @@ import { appendRows, readList, readRows, removeRows, type List } from "../table/
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
-import { handedByGroup, requireToHold } from "./escalation.ts";
+import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { planHolders, readGroups, type HolderChange, type Subject } from "./holders.ts";
 
 /*
@@ -95,14 +95,16 @@ export async function addMember(
   });
 }
 
-/** Takes a member out of a group; 404. */
+/** Takes a member out of a group; 404, and only owners take out of a group that owns the account. */
 export async function removeMember(
   accountId: string,
   groupId: string,
   memberId: string,
-  { table }: Context,
+  context: Context,
 ): Promise<void> {
-  await requireGroup(table, accountId, groupId);
+  const { table } = context;
+  const record = await requireGroup(table, accountId, groupId);
+  await requireToHold(context, accountId, rankOf(handedByGroup(record, groupId)));
   await table.commit(async () => {
     const place = await table.get(memberKey(accountId, groupId, memberId), Place);
     if (!place) throw notFound();

@@ -6,8 +6,8 @@ import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { accessKey } from "./access.ts";
-import { handedByGroup, requireToHold, type Handed } from "./escalation.ts";
-import { readGroups, readHeld } from "./holders.ts";
+import { handedByServiceAccount, requireToHold } from "./escalation.ts";
+import { readHeld } from "./holders.ts";
 import { purgeServiceAccount } from "./service-account-purge.ts";
 import { ServiceAccount, type ServiceAccountWithToken } from "./service-account-view.ts";
 import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
@@ -113,17 +113,6 @@ function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string,
   return uses.toSorted().at(-1) ?? null;
 }
 
-/** All that a service account's token lets one do. */
-async function handedBy(table: Table, accountId: string, id: string): Promise<Handed[]> {
-  const held = await readHeld(table, accountId, { type: "service_account", id });
-  const groups = await readGroups(table, accountId);
-  return [
-    ...(held?.grants ?? []),
-    ...(held?.owner_grant_id === undefined ? [] : ["account_owner" as const]),
-    ...(held?.groups ?? []).flatMap((group) => handedByGroup(groups, group)),
-  ];
-}
-
 /** How many tokens work at the same time, so that one transaction ends them all. */
 const liveLimit = 20;
 
@@ -139,13 +128,16 @@ export async function rotateServiceAccount(
   context: Context,
 ): Promise<WithToken> {
   const { table, now } = context;
-  if ((await read(table, accountId, id)).revoked_at !== null) throw notFound();
-  await requireToHold(context, accountId, await handedBy(table, accountId, id));
   const minted = mintServiceToken();
   return table.commit(async () => {
     const old = await read(table, accountId, id);
     if (old.revoked_at !== null) throw notFound();
+    const { handed, unchanged } = await handedByServiceAccount(table, accountId, id);
+    await requireToHold(context, accountId, handed);
     const at = now();
+    if (old.expires_at !== null && old.expires_at <= at.toISOString()) {
+      throw new Problem("service_account_expired", "It has expired, and so would a new token. Create another one.");
+    }
     const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
     const { live, writes } = await tokenEnds(
       table,
@@ -168,7 +160,7 @@ export async function rotateServiceAccount(
       version: old.version + 1,
     };
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
-    return { value: { ...rotated, token: minted.token }, writes: [put(rotated), token, ...writes] };
+    return { value: { ...rotated, token: minted.token }, writes: [put(rotated), token, ...writes, ...unchanged] };
   });
 }
 
@@ -182,6 +174,8 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   await table.commit(async () => {
     const old = await read(table, accountId, id);
+    // What an earlier revocation left, having died half-way, is cleared away by this one.
+    if (old.revoked_at !== null && held) return { value: undefined, writes: [] };
     if (old.revoked_at !== null) throw notFound();
     const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };

@@ -26,7 +26,7 @@ export const route = defineRoute({
     })
     .meta({ id: "ServiceAccountRotate", description: "How to rotate." }),
   output: ServiceAccountWithToken,
-  problems: ["would_escalate", "limit_reached"],
+  problems: ["would_escalate", "limit_reached", "service_account_expired"],
   run: ({ params, body }, context) =>
     rotateServiceAccount(params.account_id, params.service_account_id, body.overlap_seconds, context),
 });

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 
 import * as z from "zod";
 
-import { assignmentsOn, planRevocation } from "./auth/assignments.ts";
 import { covers, scopesHeld, type Scope } from "./auth/permissions.ts";
 import { notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
 import { spanOf, type PageQuery } from "./page.ts";
 import type { Context } from "./route.ts";
-import { appendRows, readList, readRows, removeRows, rowKey, type List } from "./table/ranked-list.ts";
+import { appendRows, readList, readRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Table } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
 import { visibleText, visibleTextError } from "./text.ts";
@@ -19,10 +18,10 @@ import { Timestamp } from "./time.ts";
  *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
  *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
  */
-const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
+export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
 /** Case and Unicode composition make no difference; hashed because a sort key has room for 1,024 bytes. */
-function nameKey(accountId: string, name: string): Key {
+export function nameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
 }
@@ -52,7 +51,7 @@ export const Workspace = z
   })
   .meta({ id: "Workspace", description: "A container for domains inside an account." });
 
-const StoredWorkspace = Workspace.extend({
+export const StoredWorkspace = Workspace.extend({
   /** How many domains it holds; kept by the transactions that add and move domains. */
   domain_count: z.int(),
   version: z.int(),
@@ -154,40 +153,5 @@ export function renameWorkspace(
   });
 }
 
-/** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
-const grantsAtOnce = 10;
-
-/** Deletes an empty workspace and the grants that are bound to it; 404, 409 `workspace_not_empty`. */
-export async function deleteWorkspace(accountId: string, id: string, { table, now }: Context): Promise<void> {
-  await table.commit(async () => {
-    const ordinal = ordinalOf(id);
-    if (ordinal === undefined) throw notFound();
-    const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
-    const workspace = StoredWorkspace.safeParse(others[0]).data;
-    if (workspace?.id !== id) throw notFound();
-    if (workspace.domain_count > 0) {
-      throw new Problem("workspace_not_empty", "Move or delete the domains of this workspace first.", {
-        domain_count: workspace.domain_count,
-      });
-    }
-    const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const grants = await planPurge(accountId, id, { table, now });
-    return { value: undefined, writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants] };
-  });
-  // Grants on an id that is never used again give nothing; dying here leaves them to be revoked, not to be used.
-  while ((await assignmentsOn(table, accountId, { type: "workspace", id })).length > 0) {
-    await table.commit(async () => ({ value: undefined, writes: await planPurge(accountId, id, { table, now }) }));
-  }
-}
-
-async function planPurge(
-  accountId: string,
-  id: string,
-  { table, now }: Pick<Context, "table" | "now">,
-): Promise<Write[]> {
-  const bound = await assignmentsOn(table, accountId, { type: "workspace", id });
-  return planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now());
-}
-
 /** Where the workspace with this id would be; an id of another kind leads to an ordinal that is never given. */
-const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);

@@ -1,6 +1,7 @@
 import { http } from "../../shared/http.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
-import { deleteWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
+import { WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.delete",

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
 import { Id } from "../ids.ts";
+import { visibleText, visibleTextError } from "../text.ts";
 import { withAncestors, type GroupsRecord } from "./access.ts";
 import { capabilities, Capability, RoleKey } from "./capabilities.ts";
 import { capabilitiesOf, ResourceType } from "./permissions.ts";
@@ -13,12 +14,14 @@ export const GroupName = z
   .trim()
   .min(1)
   .max(255)
-  .regex(/^[^\p{Cc}\p{Cs}/]*$/u, { error: "Control characters and slashes are not allowed" })
+  .regex(visibleText, { error: visibleTextError })
+  .regex(/^[^/]*$/, { error: "A slash is not allowed: it separates the names in a path" })
   .meta({ description: "The group's name: 1 to 255 characters without a slash, unique in the account ignoring case." });
 
 export const GroupDescription = z
   .string()
   .max(2_000)
+  .regex(/^(?:[^\p{Cc}\p{Cs}]|[\n\t])*$/u, { error: "Control characters and unpaired surrogates are not allowed" })
   .nullish()
   .meta({ description: "A description for people; up to 2,000 characters." });
 

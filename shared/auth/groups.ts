@@ -7,14 +7,14 @@ import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Plan, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
-import { dropMembers, planMembersGone } from "./members.ts";
+import { dropMembers, planMembersGone } from "./member-removal.ts";
 
 /*
  * Access patterns
@@ -168,23 +168,27 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
       const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return some.length > 0
         ? { value: false, writes: await planRevocation(table, accountId, some, now()) }
-        : { value: true, writes: await planGroupGone(table, accountId, id, current) };
+        : await planGroupGone(table, accountId, id, current);
     });
   }
 }
 
-/** The writes that delete a group without grants and its last few members, provided no group changed since `record`. */
-async function planGroupGone(table: Table, accountId: string, id: string, record: GroupsRecord): Promise<Write[]> {
+/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
+async function planGroupGone(
+  table: Table,
+  accountId: string,
+  id: string,
+  record: GroupsRecord,
+): Promise<Plan<boolean>> {
+  const members = await planMembersGone(table, accountId, id);
+  if (!members) return { value: false, writes: [] };
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const { state } = await readList(table, groupsOf(accountId), [ordinal]);
   const group = await readGroup(table, accountId, id);
   const { [id]: _, ...groups } = record.groups;
-  return [
-    ...removeRows(state, [ordinal], { if: { id, version: group.version } }),
-    { delete: nameKey(accountId, group.name) },
-    groupsWrite(accountId, record, groups),
-    ...(await planMembersGone(table, accountId, id)),
-  ];
+  const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
+  const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  return { value: true, writes: [...row, ...rest, ...members] };
 }
 
 function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {

@@ -132,8 +132,10 @@ const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
 /** The write that counts a user among an account's owners. */
 export async function planOwnerAdded(table: Table, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
+  const userIds = [...new Set([...owners.user_ids, userId])];
+  if (userIds.length > grantLimit) throw new Problem("limit_reached", `An account has ${grantLimit} owners at most.`);
   return {
-    put: { ...ownersKey(accountId), user_ids: [...new Set([...owners.user_ids, userId])], version: owners.version + 1 },
+    put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },
     if: owners.version === 0 ? "absent" : { version: owners.version },
   };
 }

@@ -1,9 +1,9 @@
 import type { Table } from "../table/table.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { planForgotten, readHeld } from "./holders.ts";
-import { leaveGroups } from "./members.ts";
+import { leaveGroups } from "./member-removal.ts";
 
-const atOnce = 20;
+const atOnce = 30;
 
 /**
  * Revokes all that a service account holds, takes it out of its groups and forgets it. Its tokens are dead
@@ -12,7 +12,6 @@ const atOnce = 20;
 export async function purgeServiceAccount(table: Table, accountId: string, id: string, now: () => Date): Promise<void> {
   const subject = { type: "service_account" as const, id };
   for (let isForgotten = false; !isForgotten;) {
-    await leaveGroups(table, accountId, subject, (await readHeld(table, accountId, subject))?.groups ?? []);
     isForgotten = await table.commit(async () => {
       const held = await readHeld(table, accountId, subject);
       if (!held) return { value: true, writes: [] };
@@ -23,5 +22,8 @@ export async function purgeServiceAccount(table: Table, accountId: string, id: s
       const writes = await planForgotten(table, accountId, subject);
       return { value: writes.length > 0, writes };
     });
+    const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
+    // The record is short by then: leaving groups rewrites it every time.
+    if (held?.grants.length === 0) await leaveGroups(table, accountId, subject, held.groups);
   }
 }

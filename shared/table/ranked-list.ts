@@ -83,6 +83,12 @@ function headWrite(state: ListState, change: { next: number; live: number; holes
   };
 }
 
+/** The write that fails a transaction when the list changed since it was read. */
+export const unchangedList = ({ list, version }: ListState): Write => ({
+  check: headKey(list),
+  if: version === 0 ? "absent" : { version },
+});
+
 /** The writes that add `rows` at the end, the first one at ordinal `state.next`. One head update for all. */
 export function appendRows(state: ListState, rows: readonly Record<string, unknown>[]): Write[] {
   const { list, next, live, holes } = state;

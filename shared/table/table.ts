@@ -19,7 +19,7 @@ import { toTransactItem, type Item, type Key, type Write } from "./writes.ts";
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
 /** What a transaction wants to do, and what its caller gets when it is done. */
-type Plan<T> = { writes: Write[]; value: T };
+export type Plan<T> = { writes: Write[]; value: T };
 
 /** The table as resources see it. All reads are strongly consistent. */
 export type Table = {

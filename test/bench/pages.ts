@@ -6,7 +6,8 @@ import { createLog } from "../../shared/log.ts";
 import type { Context } from "../../shared/route.ts";
 import { appendRows, readList, removeRows, type List } from "../../shared/table/ranked-list.ts";
 import { documentClient, openTable, type Usage } from "../../shared/table/table.ts";
-import { addWorkspace, deleteWorkspace, listWorkspaces } from "../../shared/workspaces.ts";
+import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
+import { addWorkspace, listWorkspaces } from "../../shared/workspaces.ts";
 import type { Figure } from "./suite.ts";
 
 const rows = 100_000;

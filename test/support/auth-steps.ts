@@ -3,6 +3,7 @@ import * as groups from "../../shared/auth/groups.ts";
 import * as members from "../../shared/auth/members.ts";
 import { createServiceAccount, revokeServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { Problem } from "../../shared/errors.ts";
+import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
 import * as workspaces from "../../shared/workspaces.ts";
 import * as changes from "./auth-model-changes.ts";
 import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
@@ -73,7 +74,7 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   }),
   "delete workspace": ({ world: { model }, accountId, workspace, context }) =>
     workspace && {
-      real: () => workspaces.deleteWorkspace(accountId, workspace.id, context),
+      real: () => deleteWorkspace(accountId, workspace.id, context),
       model: () => changes.deleteWorkspace(model, accountId, workspace.id),
     },
   "create program": ({ world: { model, ever }, accountId, name, context }) => ({

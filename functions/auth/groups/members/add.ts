@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { GroupParams } from "../../../../shared/auth/group-view.ts";
-import { addMember, GroupMember, MemberType } from "../../../../shared/auth/members.ts";
+import { GroupMember, MemberType } from "../../../../shared/auth/member-places.ts";
+import { addMember } from "../../../../shared/auth/members.ts";
 import { http } from "../../../../shared/http.ts";
 import { Id } from "../../../../shared/ids.ts";
 import { defineRoute } from "../../../../shared/route.ts";

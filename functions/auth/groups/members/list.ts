@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { GroupParams } from "../../../../shared/auth/group-view.ts";
-import { GroupMember, listMembers } from "../../../../shared/auth/members.ts";
+import { GroupMember } from "../../../../shared/auth/member-places.ts";
+import { listMembers } from "../../../../shared/auth/members.ts";
 import { http } from "../../../../shared/http.ts";
 import { pageOf, pageQuery } from "../../../../shared/page.ts";
 import { defineRoute } from "../../../../shared/route.ts";

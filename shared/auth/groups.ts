@@ -6,15 +6,13 @@ import { notFound, Problem } from "../errors.ts";
 import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
-import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
-import type { Plan, Table } from "../table/table.ts";
+import { appendRows, readList, readRows, rowKey, type List } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
-import { getAssignments, planRevocation } from "./assignments.ts";
+import { heightOf, idpNameOf, withAncestors } from "./access.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
-import { dropMembers, planMembersGone } from "./member-removal.ts";
 
 /*
  * Access patterns
@@ -22,9 +20,9 @@ import { dropMembers, planMembersGone } from "./member-removal.ts";
  *   whether a name is taken                                  ACCOUNT#<id> / GROUP_NAME#<SHA-256 of the folded name>
  *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (access.ts)
  */
-const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
+export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
 const keyOf = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
-const nameKey = (accountId: string, name: string): Key => ({
+export const nameKey = (accountId: string, name: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `GROUP_NAME#${createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex")}`,
 });
@@ -71,7 +69,8 @@ export async function createGroup(accountId: string, input: NewGroup, { table }:
   });
 }
 
-async function readGroup(table: Table, accountId: string, id: string): Promise<StoredGroup> {
+/** The group as it is stored, or 404. */
+export async function readGroup(table: Table, accountId: string, id: string): Promise<StoredGroup> {
   const group = await table.get(keyOf(accountId, id), StoredGroup);
   if (group?.id !== id) throw notFound();
   return group;
@@ -145,55 +144,4 @@ async function planMove(accountId: string, id: string, parentId: string | null, 
     throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
   const moved = parentId === null ? group : { ...group, parent_id: parentId };
   return groupsWrite(accountId, record, { ...record.groups, [id]: moved });
-}
-
-/**
- * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,
- * and 403 `would_escalate` where an owner is deleted by somebody who is none.
- * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
- * smaller group, and deleting it again ends the work.
- */
-export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, now } = context;
-  const record = await readGroups(table, accountId);
-  checkNoSubgroups(record, id);
-  if (record.groups[id]?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
-  await dropMembers(table, accountId, id);
-  for (let isGone = false; !isGone;) {
-    isGone = await table.commit(async () => {
-      const current = await readGroups(table, accountId);
-      checkNoSubgroups(current, id);
-      const { grants = [], owner_grant_id } = current.groups[id] ?? {};
-      const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-      const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
-      return some.length > 0
-        ? { value: false, writes: await planRevocation(table, accountId, some, now()) }
-        : await planGroupGone(table, accountId, id, current);
-    });
-  }
-}
-
-/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
-async function planGroupGone(
-  table: Table,
-  accountId: string,
-  id: string,
-  record: GroupsRecord,
-): Promise<Plan<boolean>> {
-  const members = await planMembersGone(table, accountId, id);
-  if (!members) return { value: false, writes: [] };
-  const ordinal = ordinalOf(id) ?? 2 ** 40;
-  const { state } = await readList(table, groupsOf(accountId), [ordinal]);
-  const group = await readGroup(table, accountId, id);
-  const { [id]: _, ...groups } = record.groups;
-  const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
-  const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
-  return { value: true, writes: [...row, ...rest, ...members] };
-}
-
-function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
-  if (!Object.hasOwn(groups, id)) throw notFound();
-  const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
-  if (inside.length === 0) return;
-  throw new Problem("group_not_empty", "Delete or move the groups inside of it first.", { subgroup_ids: inside });
 }

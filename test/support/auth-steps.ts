@@ -1,4 +1,5 @@
 import * as grants from "../../shared/auth/authorizations.ts";
+import { deleteGroup } from "../../shared/auth/group-deletion.ts";
 import * as groups from "../../shared/auth/groups.ts";
 import * as members from "../../shared/auth/members.ts";
 import { createServiceAccount, revokeServiceAccount } from "../../shared/auth/service-accounts.ts";
@@ -37,7 +38,7 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   }),
   "delete group": ({ world: { model }, accountId, group, context }) =>
     group && {
-      real: () => groups.deleteGroup(accountId, group.id, context),
+      real: () => deleteGroup(accountId, group.id, context),
       model: () => changes.deleteGroup(model, accountId, group.id),
     },
   "move group": ({ world: { model }, accountId, by, group, parent, context }) =>

@@ -1,5 +1,5 @@
+import { deleteGroup } from "../../../shared/auth/group-deletion.ts";
 import { GroupParams } from "../../../shared/auth/group-view.ts";
-import { deleteGroup } from "../../../shared/auth/groups.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute, Empty } from "../../../shared/route.ts";
 

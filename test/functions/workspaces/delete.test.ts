@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, testTable } from "../../support/world.ts";
+import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 async function accountWithOne() {
   const account = await newAccount();
@@ -39,4 +39,28 @@ test("refuses a workspace that still holds domains and leaves it", async () => {
   const answer = await request("DELETE", `${path}/${id}`, { token });
   expect(answer.body).toMatchObject({ status: 409, code: "workspace_not_empty", domain_count: 2 });
   expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
+});
+
+test("revokes the grants that are bound to it, also those that a deletion left which died half-way", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  const scope = { type: "workspace" as const, id };
+  const members = [
+    await newMember(account, { role: "viewer", scope }),
+    await newMember(account, { role: "viewer", scope }),
+  ];
+  const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
+  await testTable().commit(async () => ({ value: undefined, writes: [{ delete: row }] }));
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
+  for (const member of members) {
+    expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
+  }
+});
+
+test("keeps the grants of a workspace that is not deleted because it holds domains", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  const member = await newMember(account, { role: "viewer", scope: { type: "workspace", id } });
+  const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
+  await testTable().commit(async () => ({ value: undefined, writes: [{ update: row, set: { domain_count: 1 } }] }));
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(409);
+  expect((await request("GET", `${path}/${id}`, { token: member.token })).status).toBe(200);
 });

@@ -1,0 +1,66 @@
+import { notFound, Problem } from "../errors.ts";
+import { ordinalOf } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { readList, removeRows } from "../table/ranked-list.ts";
+import type { Plan, Table } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import type { GroupsRecord } from "./access.ts";
+import { getAssignments, planRevocation } from "./assignments.ts";
+import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
+import { groupsOf, nameKey, readGroup } from "./groups.ts";
+import { groupsWrite, readGroups } from "./holders.ts";
+import { dropMembers, planMembersGone } from "./member-removal.ts";
+
+/**
+ * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,
+ * and 403 `would_escalate` where an owner is deleted by somebody who is none.
+ * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
+ * smaller group, and deleting it again ends the work.
+ */
+export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
+  const { table, now } = context;
+  const mayGo = async (): Promise<GroupsRecord> => {
+    const record = await readGroups(table, accountId);
+    checkNoSubgroups(record, id);
+    await requireToHold(context, accountId, rankOf(handedByGroup(record, id)));
+    return record;
+  };
+  await mayGo();
+  for (let isGone = false; !isGone;) {
+    await dropMembers(table, accountId, id);
+    isGone = await table.commit(async () => {
+      const current = await mayGo();
+      const { grants = [], owner_grant_id } = current.groups[id] ?? {};
+      const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+      const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
+      return some.length > 0
+        ? { value: false, writes: await planRevocation(table, accountId, some, now()) }
+        : await planGroupGone(table, accountId, id, current);
+    });
+  }
+}
+
+/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
+async function planGroupGone(
+  table: Table,
+  accountId: string,
+  id: string,
+  record: GroupsRecord,
+): Promise<Plan<boolean>> {
+  const members = await planMembersGone(table, accountId, id);
+  if (!members) return { value: false, writes: [] };
+  const ordinal = ordinalOf(id) ?? 2 ** 40;
+  const { state } = await readList(table, groupsOf(accountId), [ordinal]);
+  const group = await readGroup(table, accountId, id);
+  const { [id]: _, ...groups } = record.groups;
+  const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
+  const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  return { value: true, writes: [...row, ...rest, ...members] };
+}
+
+function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
+  if (!Object.hasOwn(groups, id)) throw notFound();
+  const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
+  if (inside.length === 0) return;
+  throw new Problem("group_not_empty", "Delete or move the groups inside of it first.", { subgroup_ids: inside });
+}

@@ -30,7 +30,7 @@ export async function cloneToFirstAnswer(): Promise<Figure[]> {
 
 async function startUntilAnswer(clone: string): Promise<number> {
   const env = { ...process.env, PORT: port, DATA_DIR: join(clone, ".data") };
-  const product = spawn("npm", ["start", "--silent"], { cwd: clone, env, stdio: "ignore" });
+  const product = spawn("npm", ["start", "--silent"], { cwd: clone, env, stdio: ["ignore", "ignore", "inherit"] });
   try {
     for (;;) {
       if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode}`);
@@ -38,8 +38,10 @@ async function startUntilAnswer(clone: string): Promise<number> {
       await pause(20);
     }
   } finally {
-    product.kill("SIGTERM");
-    await once(product, "exit");
+    if (product.exitCode === null) {
+      product.kill("SIGTERM");
+      await once(product, "exit");
+    }
   }
 }
 

@@ -8,7 +8,8 @@ import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
 import { createLog } from "./log.ts";
 import { runtime } from "./runtime.ts";
-import { openTable, type Usage } from "./table/table.ts";
+import type { Usage } from "./table/connection.ts";
+import { openTable } from "./table/table.ts";
 
 /** A request whose body is parsed already; undefined when there was none. */
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };

@@ -10,7 +10,8 @@ const conflicts = new Set(["TransactionConflict", "ThrottlingError", "Provisione
 const throttles = new Set(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"]);
 const outages = new Set(["TimeoutError", "InternalServerError", "ServiceUnavailable", "AbortError", "NetworkingError"]);
 
-const scalars = (item: Record<string, AttributeValue> = {}): Record<string, string> =>
+/** The strings and numbers of an item, as text. */
+export const scalars = (item: Record<string, AttributeValue> = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries(item).flatMap(([name, value]) => {
       const scalar = value.S ?? value.N;

@@ -5,8 +5,12 @@ export type Item = Key & Record<string, unknown>;
 
 type Scalar = string | number | boolean;
 
+/** What an attribute must be: a value, or within a bound; an attribute that is not there meets neither. */
+type Expected = Scalar | { atMost: number | string } | { above: number | string };
+type Attributes = Record<string, Expected>;
+
 /** `absent` and `present` are about the item; a record about its attributes, all of which must hold. */
-type Condition = "absent" | "present" | Record<string, Scalar>;
+type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 
 /** What a failed condition throws, given the item that stood there (its strings and numbers). */
 type OrElse = (found: Record<string, string>) => Error;
@@ -26,13 +30,25 @@ type Values = Record<string, unknown>;
 function conditionExpression(condition: Condition, names: Names, values: Values): string {
   if (condition === "absent") return "attribute_not_exists(PK)";
   if (condition === "present") return "attribute_exists(PK)";
+  if (isAbsentOr(condition)) {
+    return `attribute_not_exists(PK) OR (${conditionExpression(condition.absentOr, names, values)})`;
+  }
   return Object.entries(condition)
-    .map(([attribute, value], index) => {
+    .map(([attribute, expected], index) => {
+      const [operator, value] = comparison(expected);
       names[`#c${index}`] = attribute;
       values[`:c${index}`] = value;
-      return `#c${index} = :c${index}`;
+      return `#c${index} ${operator} :c${index}`;
     })
     .join(" AND ");
+}
+
+const isAbsentOr = (condition: Attributes | { absentOr: Attributes }): condition is { absentOr: Attributes } =>
+  "absentOr" in condition;
+
+function comparison(expected: Expected): [operator: string, value: Scalar] {
+  if (typeof expected !== "object") return ["=", expected];
+  return "atMost" in expected ? ["<=", expected.atMost] : [">", expected.above];
 }
 
 const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");

@@ -13,7 +13,8 @@ import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { invoke } from "../../shared/invoke.ts";
 import { createLog } from "../../shared/log.ts";
 import { defineRoute, Empty, type Context, type Route } from "../../shared/route.ts";
-import { documentClient, openTable, type Usage } from "../../shared/table/table.ts";
+import type { Usage } from "../../shared/table/connection.ts";
+import { documentClient, openTable } from "../../shared/table/table.ts";
 import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
 import type { Figure } from "./suite.ts";
 

@@ -8,7 +8,8 @@ import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
 import type { Scope } from "../../shared/auth/permissions.ts";
 import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
-import { documentClient, openTable, type Table, type Usage } from "../../shared/table/table.ts";
+import type { Usage } from "../../shared/table/connection.ts";
+import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
 const client = documentClient();

@@ -1,0 +1,29 @@
+import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import { DeleteCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+
+import { call, type Connection } from "./connection.ts";
+import { scalars } from "./failures.ts";
+import { toTransactItem, type Write } from "./writes.ts";
+
+/** What came of one conditional write: whether it was done, and else the strings and numbers of what stood there. */
+export type Attempt = { done: true } | { done: false; found: Record<string, string> };
+
+const options = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
+
+/** One write outside of any transaction. */
+export async function attempt(connection: Connection, write: Write): Promise<Attempt> {
+  const { client, name } = connection;
+  const { Put, Update, Delete } = toTransactItem(name, write);
+  try {
+    await call(connection, "writeUnits", async () => {
+      if (Put) return client.send(new PutCommand({ ...Put, ...options }));
+      if (Update) return client.send(new UpdateCommand({ ...Update, ...options }));
+      if (Delete) return client.send(new DeleteCommand({ ...Delete, ...options }));
+      throw new Error("a check alone is no write");
+    });
+    return { done: true };
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    return { done: false, found: scalars(error.Item) };
+  }
+}

@@ -1,0 +1,26 @@
+import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+
+import { failureOf } from "./failures.ts";
+
+/** What the calls of one request cost: DynamoDB capacity units, and the number of round trips. */
+export type Usage = { readUnits: number; writeUnits: number; calls: number };
+
+export type Connection = { client: DynamoDBDocumentClient; name: string; usage: Usage; limitMs: number };
+
+type Spent = { CapacityUnits?: number | undefined };
+
+/** One round trip: counted, its capacity added up, and its failure made one the caller understands. */
+export async function call<T extends { ConsumedCapacity?: Spent | Spent[] | undefined }>(
+  { usage }: Connection,
+  kind: "readUnits" | "writeUnits",
+  send: () => Promise<T>,
+): Promise<T> {
+  usage.calls += 1;
+  try {
+    const answer = await send();
+    for (const { CapacityUnits = 0 } of [answer.ConsumedCapacity ?? []].flat()) usage[kind] += CapacityUnits;
+    return answer;
+  } catch (error) {
+    throw failureOf(error);
+  }
+}

@@ -1,0 +1,79 @@
+import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import type * as z from "zod";
+
+import { Problem } from "../errors.ts";
+import { backOff } from "./back-off.ts";
+import { call, type Connection } from "./connection.ts";
+import type { Item, Key } from "./writes.ts";
+
+/** How much of a range of sort keys to read, and from which end. */
+export type RangeOptions = { limit?: number; newestFirst?: boolean };
+
+const reads = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
+
+export async function get<S extends z.ZodType>(
+  connection: Connection,
+  key: Key,
+  schema: S,
+): Promise<z.output<S> | undefined> {
+  const command = new GetCommand({ TableName: connection.name, Key: key, ...reads });
+  const { Item: found } = await call(connection, "readUnits", () => connection.client.send(command));
+  return found === undefined ? undefined : schema.parse(found);
+}
+
+const nameOf = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+
+export async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
+  const distinct = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+  const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
+    distinct.slice(index * 100, index * 100 + 100),
+  );
+  const items = (await Promise.all(batches.map((batch) => getBatch(connection, batch)))).flat();
+  const found = new Map(items.map((item) => [nameOf(item), item]));
+  return keys.map((key) => found.get(nameOf(key)));
+}
+
+/** BatchGetItem may leave keys unprocessed when it is throttled or its answer grows over 16 MB: they are asked for again. */
+async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
+  const { client, name } = connection;
+  const items: Item[] = [];
+  let wanted: Record<string, unknown>[] = keys;
+  for (let attempt = 0; wanted.length > 0; attempt++) {
+    if (attempt > 0) await backOff(attempt);
+    if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
+    const command = new BatchGetCommand({
+      RequestItems: { [name]: { Keys: wanted, ConsistentRead: true } },
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const answer = await call(connection, "readUnits", () => client.send(command));
+    items.push(...((answer.Responses?.[name] ?? []) as Item[]));
+    wanted = answer.UnprocessedKeys?.[name]?.Keys ?? [];
+  }
+  return items;
+}
+
+export async function between(
+  connection: Connection,
+  partition: string,
+  from: string,
+  to: string,
+  { limit = Infinity, newestFirst = false }: RangeOptions = {},
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let start: Record<string, unknown> | undefined;
+  do {
+    const command = new QueryCommand({
+      TableName: connection.name,
+      KeyConditionExpression: "PK = :partition AND SK BETWEEN :from AND :to",
+      ExpressionAttributeValues: { ":partition": partition, ":from": from, ":to": to },
+      ScanIndexForward: !newestFirst,
+      ...(limit === Infinity ? {} : { Limit: limit - items.length }),
+      ...(start ? { ExclusiveStartKey: start } : {}),
+      ...reads,
+    });
+    const answer = await call(connection, "readUnits", () => connection.client.send(command));
+    items.push(...((answer.Items ?? []) as Item[]));
+    start = answer.LastEvaluatedKey;
+  } while (start && items.length < limit);
+  return items;
+}

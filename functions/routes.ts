@@ -1,6 +1,7 @@
 import type { Route } from "../shared/route.ts";
 import { route as accountsGet } from "./accounts/get.ts";
 import { route as accountsList } from "./accounts/list.ts";
+import { route as auditList } from "./audit/list.ts";
 import { route as authAuthorizationsGrant } from "./auth/authorizations/grant.ts";
 import { route as authAuthorizationsList } from "./auth/authorizations/list.ts";
 import { route as authAuthorizationsRevoke } from "./auth/authorizations/revoke.ts";
@@ -54,4 +55,5 @@ export const routes: readonly Route[] = [
   authServiceAccountsCreate,
   authServiceAccountsRotate,
   authServiceAccountsRevoke,
+  auditList,
 ];

@@ -26,6 +26,9 @@ export const adviceOf: Record<ProblemCode, string> = {
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
   group_cycle: "The group you want to move into is inside of the one you are moving.",
   limit_reached: "There are as many of these as there can be. Remove some first.",
+  idempotency_in_flight:
+    "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",
+  secret_already_shown: "The secret was in the first answer and is kept nowhere. If you have lost it, make a new one.",
   precondition_failed: "Somebody changed it since you read it. Read it again and decide anew.",
   body_too_large: "Send less at once: <code>limit_bytes</code> is the most.",
   unsupported_media_type: "Send the body as <code>Content-Type: application/json</code>.",

@@ -23,6 +23,8 @@ const problems = {
   group_not_empty: { status: 409, title: "The group still holds other groups" },
   group_cycle: { status: 409, title: "A group cannot be inside of itself" },
   limit_reached: { status: 409, title: "There is no room for more of these" },
+  idempotency_in_flight: { status: 409, title: "The first request with this key is still running" },
+  secret_already_shown: { status: 409, title: "The secret was shown before" },
   precondition_failed: { status: 412, title: "The resource has changed" },
   body_too_large: { status: 413, title: "The body is too large" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
@@ -58,6 +60,7 @@ export class Problem extends Error {
   }
 }
 
+/** One place of a request that does not fit, in the form of the specification. */
 export type ValidationError = { loc: (string | number)[]; msg: string; type: string };
 
 /** Input that does not fit its schema: 422 with the specified body. */

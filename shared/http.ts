@@ -1,27 +1,38 @@
-import { json } from "./answer.ts";
+import { json, type Response } from "./answer.ts";
+import { etagOf, hasTag, parseTags } from "./etag.ts";
 import { fromStrings } from "./input.ts";
-import { invoke } from "./invoke.ts";
+import { invoke, type Outcome } from "./invoke.ts";
 import { lambda, type Handler } from "./lambda.ts";
 import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
 export const http = (route: Route): Handler =>
   lambda(route.name, async (request, door) => {
+    const { headers } = request;
     const raw = {
       params: request.pathParameters ?? {},
       query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
       body: request.body ?? (takesNothing(route) ? {} : undefined),
+      headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
     };
-    const { input, output } = await invoke(route, raw, door);
-    return json(
-      route.status,
-      output,
-      route.location === undefined ? {} : { location: fill(route.location, input.params, output) },
-    );
+    return respond(route, await invoke(route, raw, door), headers["if-none-match"]);
   });
 
 /** Whether a request without a body is as good as one with an empty object. */
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
+
+function respond(route: Route, { input, output, replayed }: Outcome, ifNoneMatch: string | undefined): Response {
+  const etag = route.etag && route.method !== "DELETE" ? { etag: etagOf(output) } : {};
+  const known = ifNoneMatch === undefined ? undefined : parseTags(ifNoneMatch);
+  if (route.etag && route.method === "GET" && known !== undefined && hasTag(known, output, true)) {
+    return { statusCode: 304, headers: etag };
+  }
+  return json(route.status, output, {
+    ...etag,
+    ...(route.location === undefined ? {} : { location: fill(route.location, input.params, output) }),
+    ...(replayed ? { "idempotency-replayed": "true" } : {}),
+  });
+}
 
 /** Fills a path template with the members of the path and of what was created. */
 function fill(template: string, params: Record<string, unknown>, output: unknown): string {

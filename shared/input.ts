@@ -1,24 +1,52 @@
 import type * as z from "zod";
 
 import { InvalidInput, type ValidationError } from "./errors.ts";
+import { parseTags, type Tags } from "./etag.ts";
 import type { Route } from "./route.ts";
 
 /** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
-export type RawInput = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown };
-export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>>;
+export type RawInput = {
+  params: Record<string, unknown>;
+  query: Record<string, unknown>;
+  body: unknown;
+  /** The header fields that bear on what is done; names in lower case. */
+  headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
+};
+export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>> & {
+  headers: { idempotencyKey?: string; ifMatch?: Tags };
+};
 
 const places = { params: "path", query: "query", body: "body" } as const;
 
 /** Checks a route's whole input against its schemas; throws InvalidInput with every error and its place. */
 export function parseInput(route: Route, raw: RawInput): ParsedInput {
   const errors: ValidationError[] = [];
-  const parsed: ParsedInput = { params: {}, query: {}, body: {} };
+  const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: headersOf(route, raw, errors) };
   for (const part of ["params", "query", "body"] as const) {
     const result = route[part].safeParse(raw[part], { reportInput: true });
     if (result.success) parsed[part] = result.data;
     else addErrors(errors, places[part], result.error.issues);
   }
   if (errors.length > 0) throw new InvalidInput(errors);
+  return parsed;
+}
+
+const visibleAscii = /^[\x21-\x7e]{1,255}$/;
+
+/** The header fields a route honours; one that it does not is as good as not sent. */
+function headersOf(route: Route, { headers = {} }: RawInput, errors: ValidationError[]): ParsedInput["headers"] {
+  const parsed: ParsedInput["headers"] = {};
+  const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
+  const { "idempotency-key": key, "if-match": field } = headers;
+  if (key !== undefined && route.method === "POST") {
+    if (visibleAscii.test(key)) parsed.idempotencyKey = key;
+    else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
+  }
+  if (field !== undefined && route.etag && route.method !== "GET") {
+    const tags = parseTags(field);
+    if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as ETag has them: "…"');
+    else parsed.ifMatch = tags;
+  }
   return parsed;
 }
 

@@ -2,34 +2,114 @@ import { asSuperAdmin, standingOf } from "./auth/access.ts";
 import { viewOf } from "./auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
+import { recorder } from "./changes/recorder.ts";
 import { notFound, Problem } from "./errors.ts";
+import { claimKey, type Claim } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
+import type { Charge } from "./limits/limiter.ts";
 import type { Context, Route } from "./route.ts";
+import type { Table } from "./table/table.ts";
 
-/** What a way in (REST, code mode) brings to every call: who is asking, and what the call may use. */
-export type Door = Omit<Context, "principal" | "permissions"> & { authenticate: () => Promise<Principal> };
+/** What a way in (REST, code mode) brings to every call: who is asking, from where, and what the call may use. */
+export type Door = Pick<Context, "requestId" | "log" | "now"> & {
+  table: Table;
+  authenticate: () => Promise<Principal>;
+  /** Charges the caller's rate limit; 429 when there is no room. */
+  charge: (what: Charge) => Promise<void>;
+  /** Whether calls of the default class are paid for already, as a program's are by its score. */
+  paid?: boolean;
+  sourceIp?: string;
+  userAgent?: string;
+};
+
+export type Outcome = {
+  input: ParsedInput;
+  output: unknown;
+  /** The answer was stored by an earlier request with the same idempotency key. */
+  replayed: boolean;
+};
 
 /**
- * Runs one route, from any door: authenticate (401), parse (422), authorize (403, 404), run, shape the
- * output. Returns the parsed input and the output; only what the output schema declares can leave.
+ * Runs one route, from any door: authenticate (401), charge the rate limit (429), parse (422), authorize
+ * (403, 404), replay or run, shape the output. Only what the output schema declares can leave.
  */
-export async function invoke(
-  route: Route,
-  raw: RawInput,
-  { authenticate, ...door }: Door,
-): Promise<{ input: ParsedInput; output: unknown }> {
-  const principal = await authenticate();
-  const input = parseInput(route, raw);
-  const permissions = await authorize(route, input, principal, door.table);
-  const result = await route.run(input, { ...door, principal, permissions });
-  return { input, output: route.output.parse(result) };
+export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
+  const principal = await door.authenticate();
+  // At the same time: a caller far from the limit does not wait for it.
+  const [charged, decided] = await Promise.allSettled([
+    chargeFor(route, raw, principal, door),
+    decide(route, raw, principal, door.table),
+  ]);
+  if (charged.status === "rejected") throw charged.reason;
+  if (decided.status === "rejected") throw decided.reason;
+  const { input, permissions } = decided.value;
+  const key = input.headers.idempotencyKey;
+  const claimed =
+    key === undefined ? undefined : await claimKey(door.table, { principal, route, key, input, now: door.now() });
+  if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true };
+  const output = await run(
+    route,
+    input,
+    contextOf(route, input, { principal, permissions, claim: claimed }, door),
+    claimed,
+  );
+  return { input, output, replayed: false };
 }
 
+async function chargeFor(route: Route, { params }: RawInput, principal: Principal, door: Door): Promise<void> {
+  if (door.paid && route.limit === "default") return;
+  const accountId = params["account_id"];
+  await door.charge({
+    principalId: principal.id,
+    class: route.limit,
+    cost: 1,
+    ...(typeof accountId === "string" && accountId.length === 36 ? { accountId: accountId.toLowerCase() } : {}),
+  });
+}
+
+type Decided = { input: ParsedInput; permissions: Permissions };
+
+async function decide(route: Route, raw: RawInput, principal: Principal, table: Table): Promise<Decided> {
+  const input = parseInput(route, raw);
+  return { input, permissions: await authorize(route, input, principal, table) };
+}
+
+type Caller = { principal: Principal; permissions: Permissions; claim: Claim | undefined };
+
+function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
+  const { principal, permissions, claim } = caller;
+  const { table, requestId, log, now, sourceIp, userAgent } = door;
+  const author = {
+    action: route.name,
+    actor: { type: principal.type, id: principal.id, email: principal.email },
+    requestId,
+    ...(sourceIp === undefined ? {} : { sourceIp }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  };
+  const accountId = String(params["account_id"] ?? "");
+  const targetId = Object.values(params).at(-1);
+  const { ifMatch } = headers;
+  const commit = recorder({ table, accountId, author, now, claim, ifMatch, targetId: String(targetId) });
+  return { principal, permissions, requestId, table, commit, ifMatch, log, now };
+}
+
+async function run(route: Route, input: ParsedInput, context: Context, claim: Claim | undefined): Promise<unknown> {
+  try {
+    const result = await route.run(input, context);
+    if (claim && !claim.isSettledWith(result)) {
+      throw new Error(`${route.name} must answer with the value of the transaction that has its effect`);
+    }
+    return route.output.parse(result);
+  } catch (error) {
+    await claim?.release();
+    throw error;
+  }
+}
 async function authorize(
   route: Route,
   { params }: ParsedInput,
   principal: Principal,
-  table: Context["table"],
+  table: Table,
 ): Promise<Permissions> {
   const accountId = params["account_id"];
   if (typeof accountId !== "string") return noPermissions;

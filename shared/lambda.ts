@@ -6,6 +6,7 @@ import { failureResponse, requestIdOf, sealed, type Response } from "./answer.ts
 import { authenticate, type Principal } from "./auth/principal.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
+import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "./limits/limiter.ts";
 import { createLog } from "./log.ts";
 import { runtime } from "./runtime.ts";
 import type { Usage } from "./table/connection.ts";
@@ -16,7 +17,7 @@ export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
 /** One request while it is served; middy carries it where Lambda's context would be. */
-type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal };
+type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal; rate?: RateState };
 
 const bodyLimitBytes = 1_048_576;
 
@@ -43,24 +44,44 @@ export function lambda(name: string, answer: (request: Request, door: Door) => P
     const call = openCall(name, event);
     const response = await chain({ ...event }, call);
     logRequest(event, call, response);
-    return sealed(response, call.door.requestId);
+    const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
+    return sealed({ ...response, headers }, call.door.requestId);
   };
 }
 
 const clock = () => new Date();
 
 function openCall(name: string, event: APIGatewayProxyEventV2): Call {
-  const { env, client, verifyUser } = runtime();
+  const { env, client, verifyUser, limiterMemory } = runtime();
   const requestId = requestIdOf(event);
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const table = openTable(client, env.TABLE_NAME, usage);
+  const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
   const authenticated = async () =>
     (call.principal ??= await authenticate(event.headers["authorization"], verifyUser, table, clock()));
-  const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
+  const charged = async (what: Charge) => {
+    try {
+      call.rate = await charge(what, { table, memory: limiterMemory, log, now: clock });
+    } catch (error) {
+      const refused = error instanceof Problem ? rateStateOf(error) : undefined;
+      if (refused) call.rate = refused;
+      throw error;
+    }
+  };
+  const { sourceIp, userAgent } = event.requestContext.http;
   const call: Call = {
     startedAt: performance.now(),
     usage,
-    door: { requestId, table, log, now: clock, authenticate: authenticated },
+    door: {
+      requestId,
+      table,
+      log,
+      now: clock,
+      authenticate: authenticated,
+      charge: charged,
+      sourceIp,
+      ...(userAgent ? { userAgent: userAgent.slice(0, 300) } : {}),
+    },
   };
   return call;
 }

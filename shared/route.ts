@@ -3,9 +3,12 @@ import * as z from "zod";
 import type { Capability } from "./auth/capabilities.ts";
 import type { Permissions, Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
+import type { Commit } from "./changes/recorder.ts";
 import type { ProblemCode } from "./errors.ts";
+import type { Tags } from "./etag.ts";
+import type { LimitClass } from "./limits/classes.ts";
 import type { Log } from "./log.ts";
-import type { Table } from "./table/table.ts";
+import type { Reader } from "./table/table.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -15,7 +18,11 @@ export type Context = {
   /** What the principal may do in the account of the path; nothing where the path has none. */
   permissions: Permissions;
   requestId: string;
-  table: Table;
+  table: Reader;
+  /** The one way to write: whoever changes something says what, and it is recorded with it. */
+  commit: Commit;
+  /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
+  ifMatch?: Tags | undefined;
   log: Log;
   now: () => Date;
 };
@@ -46,6 +53,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   output: O;
   /** Where the created thing is read, with members of the output in braces. */
   location?: string;
+  /** The answer holds a secret that is shown only once, and is never stored for a replay. */
+  secret?: boolean;
+  /** Whether the resource has an entity tag: GET and PATCH answer it, PATCH and DELETE honour `If-Match`. */
+  etag?: boolean;
+  /** How often it may be called; `default` if not said. */
+  limit?: LimitClass;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
   /** In code mode the body's members are arguments like the others, or are in one named `payload`, with the account's id. */
@@ -80,6 +93,9 @@ export type Route = {
   status: 200 | 201 | 202;
   output: z.ZodType;
   location?: string;
+  secret: boolean;
+  etag: boolean;
+  limit: LimitClass;
   problems: readonly ProblemCode[];
   codeArguments: "flat" | "payload";
   scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
@@ -102,6 +118,9 @@ export function defineRoute<
     query: Nothing,
     body: Nothing,
     status: 200,
+    secret: false,
+    etag: false,
+    limit: "default",
     problems: [],
     codeArguments: "flat",
     ...declaration,

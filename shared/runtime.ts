@@ -2,9 +2,15 @@ import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 import { userVerifier, type UserVerifier } from "./auth/user-token.ts";
 import { readEnvironment, type Environment } from "./env.ts";
+import { newLimiterMemory, type LimiterMemory } from "./limits/limiter.ts";
 import { documentClient } from "./table/table.ts";
 
-export type Runtime = { env: Environment; client: DynamoDBDocumentClient; verifyUser: UserVerifier };
+export type Runtime = {
+  env: Environment;
+  client: DynamoDBDocumentClient;
+  verifyUser: UserVerifier;
+  limiterMemory: LimiterMemory;
+};
 
 let current: Runtime | undefined;
 
@@ -12,7 +18,12 @@ let current: Runtime | undefined;
 export function runtime(): Runtime {
   if (!current) {
     const env = readEnvironment(process.env);
-    current = { env, client: documentClient(), verifyUser: userVerifier(env.ISSUERS) };
+    current = {
+      env,
+      client: documentClient(),
+      verifyUser: userVerifier(env.ISSUERS),
+      limiterMemory: newLimiterMemory(),
+    };
   }
   return current;
 }

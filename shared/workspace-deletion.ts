@@ -1,10 +1,10 @@
 import { assignmentsOn, planRevocation } from "./auth/assignments.ts";
+import { change } from "./changes/kind.ts";
 import { notFound, Problem } from "./errors.ts";
 import { ordinalOf } from "./ids.ts";
 import type { Context } from "./route.ts";
 import { readList, removeRows } from "./table/ranked-list.ts";
-import type { Write } from "./table/writes.ts";
-import { keyOf, nameKey, StoredWorkspace, workspacesOf } from "./workspaces.ts";
+import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "./workspaces.ts";
 
 /** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
 const grantsAtOnce = 10;
@@ -15,23 +15,23 @@ const grantsAtOnce = 10;
  * them away.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  const { table } = context;
+  const { table, commit } = context;
   const wasThere = await dropWorkspace(accountId, id, context);
   while ((await assignmentsOn(table, accountId, { type: "workspace", id })).length > 0) {
-    await table.commit(async () => ({ value: undefined, writes: await planPurge(accountId, id, context) }));
+    await commit(async () => ({ value: undefined, ...(await planPurge(accountId, id, context)) }));
   }
   if (!wasThere) throw notFound();
 }
 
 /** Deletes the workspace itself with its first few grants; false when there is none. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<boolean> {
-  const { table } = context;
+  const { table, commit } = context;
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return false;
-  return table.commit(async () => {
+  return commit(async () => {
     const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
     const workspace = StoredWorkspace.safeParse(others[0]).data;
-    if (workspace?.id !== id) return { value: false, writes: [] };
+    if (workspace?.id !== id) return { value: false, writes: [], changes: [] };
     if (workspace.domain_count > 0) {
       throw new Problem("workspace_not_empty", "Move or delete the domains of this workspace first.", {
         domain_count: workspace.domain_count,
@@ -39,11 +39,15 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
     const grants = await planPurge(accountId, id, context);
-    return { value: true, writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants] };
+    return {
+      value: true,
+      writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
+      changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
+    };
   });
 }
 
-async function planPurge(accountId: string, id: string, { table, now }: Context): Promise<Write[]> {
+async function planPurge(accountId: string, id: string, { table, now }: Context) {
   const bound = await assignmentsOn(table, accountId, { type: "workspace", id });
   return planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now());
 }

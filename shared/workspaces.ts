@@ -3,12 +3,13 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 
 import { covers, scopesHeld, type Scope } from "./auth/permissions.ts";
+import { change, defineKind } from "./changes/kind.ts";
 import { notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
 import { spanOf, type PageQuery } from "./page.ts";
 import type { Context } from "./route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "./table/ranked-list.ts";
-import type { Table } from "./table/table.ts";
+import type { Reader } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
 import { visibleText, visibleTextError } from "./text.ts";
 import { Timestamp } from "./time.ts";
@@ -51,6 +52,13 @@ export const Workspace = z
   })
   .meta({ id: "Workspace", description: "A container for domains inside an account." });
 
+export const workspaceKind = defineKind({
+  name: "workspace",
+  verbs: ["created", "updated", "deleted"],
+  view: Workspace,
+  seenWith: "workspace.view",
+});
+
 export const StoredWorkspace = Workspace.extend({
   /** How many domains it holds; kept by the transactions that add and move domains. */
   domain_count: z.int(),
@@ -69,8 +77,8 @@ const nameTaken =
 
 /** Creates a workspace; 409 `workspace_name_taken`. */
 export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
-  const { table, now } = context;
-  return table.commit(async () => {
+  const { table, commit, now } = context;
+  return commit(async () => {
     const { state } = await readList(table, workspacesOf(accountId));
     const at = now().toISOString();
     const workspace: StoredWorkspace = {
@@ -88,7 +96,11 @@ export function addWorkspace(accountId: string, name: string, context: Context):
       if: "absent",
       orElse: nameTaken(context),
     };
-    return { value: workspace, writes: [...appendRows(state, [workspace]), claim] };
+    return {
+      value: workspace,
+      writes: [...appendRows(state, [workspace]), claim],
+      changes: [change(workspaceKind, "created", workspace.id, { after: workspace })],
+    };
   });
 }
 
@@ -100,7 +112,7 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
 }
 
 /** The write that holds only as long as the workspace exists; undefined when it does not. */
-export async function findWorkspace(table: Table, accountId: string, id: string): Promise<Write | undefined> {
+export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
 }
@@ -122,7 +134,7 @@ export async function listWorkspaces(
 }
 
 /** The workspaces with these ids that exist, oldest first: what narrow grants make visible. */
-async function readNamed(table: Table, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
+async function readNamed(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
   const inOrder = ids.toSorted();
   const rows = await table.getMany(inOrder.map((id) => keyOf(accountId, id)));
   return rows.flatMap((row, index) => {
@@ -138,7 +150,7 @@ export function renameWorkspace(
   name: string,
   context: Context,
 ): Promise<StoredWorkspace> {
-  return context.table.commit(async () => {
+  return context.commit(async () => {
     const old = await getWorkspace(accountId, id, context);
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
@@ -149,6 +161,7 @@ export function renameWorkspace(
         { put: { ...keyOf(accountId, id), ...renamed }, if: { id, version: old.version } },
         ...(from.SK === to.SK ? [] : claim),
       ],
+      changes: [change(workspaceKind, "updated", id, { before: old, after: renamed })],
     };
   });
 }

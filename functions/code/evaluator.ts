@@ -12,6 +12,12 @@ export const resultLimitBytes = 1_048_576;
 /** What came of the calls, in source order. */
 export type Evaluation = { responses: CallResponse[]; lastValue: unknown; error?: ProgramError };
 
+export type EvaluateOptions = {
+  explain: (mistake: Mistake) => ProgramError;
+  /** The idempotency key of the call at a place, where the program has one. */
+  keyOf: (index: number) => string | undefined;
+};
+
 /**
  * Runs checked calls one after another, each through `invoke` like a REST request. The first failure ends the
  * program: what completed stays, what was to follow is skipped. The time budget is looked at between calls.
@@ -19,7 +25,7 @@ export type Evaluation = { responses: CallResponse[]; lastValue: unknown; error?
 export async function evaluate(
   calls: readonly ResolvedCall[],
   door: Door,
-  explain: (mistake: Mistake) => ProgramError,
+  { explain, keyOf }: EvaluateOptions,
 ): Promise<Evaluation> {
   const evaluation: Evaluation = { responses: [], lastValue: null };
   const { responses } = evaluation;
@@ -32,7 +38,7 @@ export async function evaluate(
       responses.push({ ...entry, status: "skipped" });
       continue;
     }
-    const outcome = await run(resolved, door);
+    const outcome = await run(resolved, door, keyOf(index));
     bytes += "value" in outcome ? Buffer.byteLength(JSON.stringify(outcome.value)) : 0;
     const mistake = "mistake" in outcome ? outcome.mistake : bytes > resultLimitBytes ? tooLarge(resolved) : undefined;
     if (mistake) {
@@ -48,10 +54,11 @@ export async function evaluate(
 
 type Outcome = { value: unknown } | { mistake: Mistake };
 
-async function run({ call, fn }: ResolvedCall, door: Door): Promise<Outcome> {
+async function run({ call, fn }: ResolvedCall, door: Door, key: string | undefined): Promise<Outcome> {
   const values = new Map(call.args.map(({ name, value }) => [name, valueOf(value)]));
   try {
-    const { output } = await invoke(fn.route, rawInput(fn, values), door);
+    const headers = { "idempotency-key": key };
+    const { output } = await invoke(fn.route, { ...rawInput(fn, values), headers }, door);
     return { value: output };
   } catch (error) {
     return { mistake: { at: call.at, ...failureOf(error, call.name, door) } };

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 import type { Door } from "../../shared/invoke.ts";
 import { catalogue } from "./catalogue.ts";
 import { check, type Checked } from "./checker.ts";
@@ -9,18 +11,32 @@ import { parse } from "./parser.ts";
 
 /**
  * Runs a program: parses it, checks every call, and only if nothing is wrong runs them in order. Whatever is
- * wrong with the program or a call is in the envelope; nothing of that is thrown.
+ * wrong with the program or a call is in the envelope; nothing of that is thrown. The score is charged to the
+ * caller's rate limit before anything runs: 429.
  */
-export async function execute(code: string, requestId: string, door: Door): Promise<CodeResponse> {
+export async function execute(code: string, requestId: string, door: Door, key?: string): Promise<CodeResponse> {
   const { calls, score, mistakes } = read(code);
+  const { id: principalId } = await door.authenticate();
+  await door.charge({ principalId, class: "default", cost: Math.max(1, score) });
   const [first, ...others] = mistakes;
   if (first) {
     const error = explain([first, ...others], code, catalogue);
     return envelope(requestId, { responses: [], lastValue: null, error }, score);
   }
-  const evaluation = await evaluate(calls, door, (mistake) => explain([mistake], code, catalogue));
+  const evaluation = await evaluate(
+    calls,
+    { ...door, paid: true },
+    {
+      explain: (mistake) => explain([mistake], code, catalogue),
+      keyOf: (index) => (key === undefined ? undefined : keyOfCall(key, index)),
+    },
+  );
   return envelope(requestId, evaluation, score);
 }
+
+/** An idempotency key for one call, made from the program's. */
+const keyOfCall = (key: string, index: number): string =>
+  createHash("sha256").update(`${index}/${key}`).digest("base64url");
 
 function read(code: string): Checked {
   try {

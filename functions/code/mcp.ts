@@ -37,6 +37,9 @@ export async function mcp(request: Request, door: Door): Promise<Response> {
     const known = `The supported MCP revisions are ${revisions.join(", ")}`;
     return failure(id, errorCodes.invalidRequest, known, 400);
   }
+  if (method !== "tools/call") {
+    await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
+  }
   return answer({ ...message, id }, door);
 }
 

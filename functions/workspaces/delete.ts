@@ -10,6 +10,7 @@ export const route = defineRoute({
   summary: "Delete an empty workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
+  etag: true,
   access: "write",
   params: WorkspaceParams,
   output: Empty,

@@ -9,6 +9,7 @@ export const route = defineRoute({
   summary: "Get a workspace",
   capability: "workspace.view",
   scope: workspaceScope,
+  etag: true,
   access: "read",
   params: WorkspaceParams,
   output: Workspace,

@@ -11,6 +11,7 @@ export const route = defineRoute({
   summary: "Rename a workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
+  etag: true,
   access: "write",
   params: WorkspaceParams,
   body: z

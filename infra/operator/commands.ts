@@ -4,17 +4,12 @@ import { createAccount, createClient, getClient, setAccountStatus } from "../../
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/auth/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/auth/holders.ts";
+import { operatorCommit } from "../../shared/changes/operator.ts";
 import { notFound } from "../../shared/errors.ts";
 import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { visibleText, visibleTextError } from "../../shared/text.ts";
-
-/** One thing an operator can do: its options by name, and what it answers. */
-export type Command = {
-  summary: string;
-  options: Record<string, { description: string; schema: z.ZodType<string> }>;
-  run: (table: Table, options: Record<string, string>) => Promise<Record<string, unknown>>;
-};
+import type { Command } from "./command.ts";
 
 const Name = z.string().trim().min(1).max(255).regex(visibleText, { error: visibleTextError });
 const account = { description: "The account's id.", schema: Id };
@@ -26,22 +21,36 @@ const user = { description: "The user's id: the `id` that GET /v1/public/me show
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
   const subject = { type: "user" as const, id: userId };
-  await table.commit(async () => {
+  const now = new Date();
+  await operatorCommit(
+    table,
+    accountId,
+    "owner add",
+    now,
+  )(async () => {
     const held = await readHeld(table, accountId, subject);
-    if (held?.owner_grant_id !== undefined) return { value: undefined, writes: [] };
-    const author = { by: "operator", now: new Date() };
-    const { writes } = await planAssignments(table, accountId, subject, [{ kind: "account_owner" }], author);
-    return { value: undefined, writes };
+    if (held?.owner_grant_id !== undefined) return { value: undefined, writes: [], changes: [] };
+    const author = { by: "operator", now };
+    return {
+      value: undefined,
+      ...(await planAssignments(table, accountId, subject, [{ kind: "account_owner" }], author)),
+    };
   });
   return { account_id: accountId, owner_id: userId };
 }
 
 async function removeOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
-  await table.commit(async () => {
+  const now = new Date();
+  await operatorCommit(
+    table,
+    accountId,
+    "owner remove",
+    now,
+  )(async () => {
     const held = await readHeld(table, accountId, { type: "user", id: userId });
     if (held?.owner_grant_id === undefined) throw notFound();
     const assignment = await getAssignment(table, accountId, held.owner_grant_id);
-    return { value: undefined, writes: await planRevocation(table, accountId, [assignment], new Date()) };
+    return { value: undefined, ...(await planRevocation(table, accountId, [assignment], now)) };
   });
   return { account_id: accountId, removed_owner_id: userId };
 }

@@ -8,9 +8,10 @@ import { engineNote, localTableName } from "../local/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/engine.ts";
 import { setTableEnvironment } from "../local/runtime.ts";
 import { readSettings } from "../local/settings.ts";
+import type { Place } from "./command.ts";
 
-/** A table to operate on, where it is, and how to let go of it. */
-export type Connection = { table: Table; place: string; close: () => Promise<void> };
+/** A table to operate on, where it is, in words too, and how to let go of it. */
+export type Connection = Place & { table: Table; place: string; close: () => Promise<void> };
 
 const open = (name: string): Table => openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
 
@@ -29,7 +30,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
   setTableEnvironment(engine);
   await ensureTable(engine.endpoint, localTableName);
   const place = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
-  return { table: open(localTableName), place, close: engine.stop };
+  return { table: open(localTableName), place, dataDir, close: engine.stop };
 }
 
 const Note = z.object({ endpoint: z.url(), pid: z.int() });

@@ -3,16 +3,20 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 
 import { Problem } from "../../shared/errors.ts";
-import { commands, type Command } from "./commands.ts";
+import type { Command } from "./command.ts";
+import { commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
+import { eventCommands } from "./event-commands.ts";
+
+const commands: Record<string, Command> = { ...accountCommands, ...eventCommands };
 
 const usageText = `Usage: npm run operator -- <command> [options]
 
 ${Object.entries(commands)
   .map(([name, { summary, options }]) =>
     [
-      `  ${name.padEnd(18)}${summary}`,
-      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(14)}${description}`),
+      `  ${name.padEnd(20)}${summary}`,
+      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(16)}${description}`),
     ].join("\n"),
   )
   .join("\n")}
@@ -82,8 +86,10 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
 async function run({ command, options, tableName, json }: Parsed): Promise<void> {
   const connection = await connect(tableName);
   try {
-    const answer = await command.run(connection.table, options);
-    const lines = Object.entries(answer).map(([name, value]) => `${name.padEnd(12)} ${String(value)}`);
+    const answer = await command.run(connection.table, options, connection);
+    const lines = Object.entries(answer).flatMap(([name, value]) =>
+      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${String(value)}`,
+    );
     process.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join("\n")}\n(${connection.place})\n`);
   } finally {
     await connection.close();

@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
 import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
@@ -52,6 +53,13 @@ export const AccountResponse = z
     updated_at: Timestamp.meta({ description: "When the account last changed." }),
   })
   .meta({ id: "AccountResponse", description: "An account: the customer's outermost container." });
+
+export const accountKind = defineKind({
+  name: "account",
+  verbs: ["created", "updated"],
+  view: AccountResponse,
+  seenWith: "account.view",
+});
 
 export const StoredAccount = AccountResponse.extend({
   /** Where the account stands in each list of `accountsMatching` that holds it. */

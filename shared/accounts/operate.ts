@@ -3,12 +3,15 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { planAssignments } from "../auth/assignments.ts";
+import { change } from "../changes/kind.ts";
+import { operatorCommit } from "../changes/operator.ts";
 import { notFound, Problem } from "../errors.ts";
 import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import {
   accountKey,
+  accountKind,
   clientKey,
   listsOf,
   type AccountClientSummary,
@@ -31,7 +34,7 @@ export async function createClient(table: Table, name: string): Promise<Client> 
 }
 
 /** The client, or 404. */
-export async function getClient(table: Table, clientId: string): Promise<Client> {
+export async function getClient(table: Reader, clientId: string): Promise<Client> {
   const client = await table.get(clientKey(clientId), StoredClient);
   if (!client) throw notFound();
   return client;
@@ -44,7 +47,12 @@ export async function createAccount(
   now: Date,
 ): Promise<StoredAccount> {
   const id = input.id ?? randomUUID();
-  return table.commit(async () => {
+  return operatorCommit(
+    table,
+    id,
+    "account create",
+    now,
+  )(async () => {
     const at = now.toISOString();
     const account = {
       id,
@@ -61,6 +69,7 @@ export async function createAccount(
     return {
       value: stored,
       writes: [{ put: { ...accountKey(id), ...stored }, if: "absent" }, ...writes, ...owner.writes],
+      changes: [change(accountKind, "created", id, { after: stored }), ...owner.changes],
     };
   });
 }
@@ -78,9 +87,14 @@ export async function setAccountStatus(
   status: AccountStatus,
   now: Date,
 ): Promise<StoredAccount> {
-  return table.commit(async () => {
+  return operatorCommit(
+    table,
+    accountId,
+    `account ${status}`,
+    now,
+  )(async () => {
     const account = await getAccount(table, accountId);
-    if (account.status === status) return { value: account, writes: [] };
+    if (account.status === status) return { value: account, writes: [], changes: [] };
     if (account.status === "closed") throw new Problem("account_closed", "A closed account stays closed.");
     const left = listsOf(account).slice(2);
     const leftStates = await Promise.all(
@@ -103,11 +117,12 @@ export async function setAccountStatus(
         ...removals,
         ...writes,
       ],
+      changes: [change(accountKind, "updated", accountId, { before: account, after: changed })],
     };
   });
 }
 
-const readAll = (table: Table, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
+const readAll = (table: Reader, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
   Promise.all(lists.map(async (list) => (await readList(table, list)).state));
 
 /** The writes that put an account at the end of lists, and the place it gets in each. */

@@ -14,7 +14,7 @@ import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../errors.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import { readRows } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import { accountKey, accountsMatching, accountsOfUser, StoredAccount } from "./account.ts";
 
 const Pointer = z.object({ account_id: z.string() });
@@ -23,7 +23,7 @@ type Filter = { client_id?: string | undefined; status?: string | undefined };
 type Found = { items: StoredAccount[]; total: number };
 
 /** The account, or 404. */
-export async function getAccount(table: Table, accountId: string): Promise<StoredAccount> {
+export async function getAccount(table: Reader, accountId: string): Promise<StoredAccount> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   if (!account) throw notFound();
   return account;
@@ -35,7 +35,7 @@ export async function getAccount(table: Table, accountId: string): Promise<Store
  * the groups in a user's token give come after those the user belongs to in person.
  */
 export async function visibleAccounts(
-  table: Table,
+  table: Reader,
   principal: Principal,
   filter: Filter,
   page: PageQuery,
@@ -56,7 +56,7 @@ export async function visibleAccounts(
 }
 
 /** The accounts that have one of the groups in the token and that the user does not belong to in person. */
-async function claimedAccounts(table: Table, principal: Principal): Promise<{ account_id: string }[]> {
+async function claimedAccounts(table: Reader, principal: Principal): Promise<{ account_id: string }[]> {
   const ids = [...new Set(principal.groups.flatMap((name) => accountOfGroup(name) ?? []))].toSorted();
   const records = await table.getMany(ids.map((id) => accessKey(id, principal)));
   const groups = await table.getMany(ids.map((id) => groupsKey(id)));
@@ -67,13 +67,13 @@ async function claimedAccounts(table: Table, principal: Principal): Promise<{ ac
   });
 }
 
-async function ownAccount(table: Table, principal: Principal): Promise<StoredAccount[]> {
+async function ownAccount(table: Reader, principal: Principal): Promise<StoredAccount[]> {
   const accountId = principal.account_id ?? "";
   const { permissions } = await standingOf(table, principal, accountId, false);
   return permissions.member ? [await getAccount(table, accountId)] : [];
 }
 
-async function readAccounts(table: Table, pointers: readonly unknown[]): Promise<StoredAccount[]> {
+async function readAccounts(table: Reader, pointers: readonly unknown[]): Promise<StoredAccount[]> {
   const items = await table.getMany(pointers.map((pointer) => accountKey(Pointer.parse(pointer).account_id)));
   return items.map((item) => StoredAccount.parse(item));
 }

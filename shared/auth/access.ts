@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../accounts/account.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
 import { HeldGrant, type Permissions } from "./permissions.ts";
 import type { Principal } from "./principal.ts";
@@ -44,7 +44,7 @@ export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 const StoredUser = z.object({ super_admin_grants: z.array(z.string()) });
 
 /** Whether the principal is a super admin; only users can be. */
-export async function isSuperAdmin(table: Table, principal: Principal): Promise<boolean> {
+export async function isSuperAdmin(table: Reader, principal: Principal): Promise<boolean> {
   if (principal.type !== "user") return false;
   const user = await table.get(userKey(principal.id), StoredUser);
   return user !== undefined && user.super_admin_grants.length > 0;
@@ -89,7 +89,7 @@ export type Standing = { permissions: Permissions; accountStatus?: StoredAccount
  * groups when its token names any, and for a write the account. An explicit member of groups costs a second.
  */
 export async function standingOf(
-  table: Table,
+  table: Reader,
   principal: Principal,
   accountId: string,
   withStatus: boolean,
@@ -110,7 +110,7 @@ export async function standingOf(
 
 /** The standing of a super admin, who may do everything in every account that exists; else the standing given. */
 export async function asSuperAdmin(
-  table: Table,
+  table: Reader,
   principal: Principal,
   accountId: string,
   standing: Standing,
@@ -125,7 +125,7 @@ export async function asSuperAdmin(
 }
 
 /** One round trip for the keys that are given; undefined stays undefined. */
-async function readSome(table: Table, keys: readonly (Key | undefined)[]): Promise<(Item | undefined)[]> {
+async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Promise<(Item | undefined)[]> {
   const wanted = keys.filter((key) => key !== undefined);
   const items = (await table.getMany(wanted)).values();
   return keys.map((key) => (key === undefined ? undefined : items.next().value));

@@ -1,10 +1,13 @@
 import * as z from "zod";
 
+import type { Change } from "../changes/kind.ts";
 import { notFound } from "../errors.ts";
 import { timeOrderedId } from "../ids.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { Capability, RoleKey } from "./capabilities.ts";
+import { assignmentChange } from "./assignment-change.ts";
+import { StoredAssignment, type Assignment } from "./assignment.ts";
+import type { Capability, RoleKey } from "./capabilities.ts";
 import {
   planHolders,
   planOwnerAdded,
@@ -14,7 +17,7 @@ import {
   type HolderChange,
   type Subject,
 } from "./holders.ts";
-import { ResourceType, type HeldGrant, type Scope } from "./permissions.ts";
+import type { HeldGrant, Scope } from "./permissions.ts";
 
 /*
  * An assignment is a grant of the specification or the assignment of a role.
@@ -33,23 +36,6 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
   SK: `SCOPED#${type}#${id}#${assignmentId}`,
 });
 
-export const SubjectType = z.enum(["user", "group", "service_account"]);
-const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
-
-const StoredAssignment = z.object({
-  id: z.string(),
-  kind: AssignmentKind,
-  subject_type: SubjectType,
-  subject_id: z.string(),
-  capability: Capability.optional(),
-  role: RoleKey.optional(),
-  scope: z.object({ type: ResourceType, id: z.string() }).optional(),
-  created_at: z.string(),
-  created_by: z.string(),
-  revoked_at: z.string().optional(),
-});
-export type Assignment = z.output<typeof StoredAssignment>;
-
 /** What to give: ownership, super admin, or a capability or role on a scope (the account when there is none). */
 export type Grantable =
   | { kind: "account_owner" | "super_admin" }
@@ -61,12 +47,12 @@ export type Author = { by: string; now: Date };
 
 /** New assignments for one subject, and the writes that make them; from fresh reads, for one transaction. */
 export async function planAssignments(
-  table: Table,
+  table: Reader,
   accountId: string,
   subject: Subject,
   given: readonly Grantable[],
   { by, now }: Author,
-): Promise<{ assignments: Assignment[]; writes: Write[] }> {
+): Promise<{ assignments: Assignment[]; writes: Write[]; changes: Change[] }> {
   const assignments = given.map((one): Assignment => ({
     id: timeOrderedId(now),
     subject_type: subject.type,
@@ -88,7 +74,7 @@ export async function planAssignments(
     )),
     ...(await rankWrites(table, accountId, assignments, planOwnerAdded, (grants, id) => [...grants, id])),
   ];
-  return { assignments, writes };
+  return { assignments, writes, changes: assignments.map((one) => assignmentChange("created", one)) };
 }
 
 function itemWrites(accountId: string, assignment: Assignment): Write[] {
@@ -115,7 +101,7 @@ function withoutAssignment({ owner_grant_id, ...held }: Held, { id }: Assignment
 
 /** The items beyond what a subject holds: the account's count of owners, and who is a super admin. */
 async function rankWrites(
-  table: Table,
+  table: Reader,
   accountId: string,
   assignments: readonly Assignment[],
   planOwner: typeof planOwnerAdded,
@@ -128,25 +114,26 @@ async function rankWrites(
   return (await Promise.all(planned)).flat();
 }
 
-/** The writes that revoke assignments: nobody holds them any more, and they stay among the revoked. */
+/** What revokes assignments: nobody holds them any more, and they stay among the revoked. */
 export async function planRevocation(
-  table: Table,
+  table: Reader,
   accountId: string,
   assignments: readonly Assignment[],
   now: Date,
-): Promise<Write[]> {
+): Promise<{ writes: Write[]; changes: Change[] }> {
   const held = assignments.filter(({ kind }) => kind !== "super_admin");
   const changes = held.map((assignment): HolderChange => ({
     subject: { type: assignment.subject_type, id: assignment.subject_id },
     change: (before) => withoutAssignment(before, assignment),
   }));
-  return [
+  const writes = [
     ...revokedItems(accountId, assignments, now),
     ...(await planHolders(table, accountId, changes)),
     ...(await rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
       grants.filter((one) => one !== id),
     )),
   ];
+  return { writes, changes: assignments.map((one) => assignmentChange("revoked", one, now)) };
 }
 
 /** The writes that move assignments to the revoked ones, where their subject goes with all it held. */
@@ -163,20 +150,24 @@ function revokedItems(accountId: string, assignments: readonly Assignment[], now
 }
 
 /** The live assignment with this id, or 404. */
-export async function getAssignment(table: Table, accountId: string, id: string): Promise<Assignment> {
+export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
   const assignment = await table.get(keyOf(accountId, "ASSIGNMENT", id), StoredAssignment);
   if (!assignment) throw notFound();
   return assignment;
 }
 
 /** The live assignments among these ids. */
-export async function getAssignments(table: Table, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
+export async function getAssignments(table: Reader, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
   const items = await table.getMany(ids.map((id) => keyOf(accountId, "ASSIGNMENT", id)));
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
 /** All assignments of an account, oldest first, and the revoked ones among them if asked for. */
-export async function listAssignments(table: Table, accountId: string, includeRevoked: boolean): Promise<Assignment[]> {
+export async function listAssignments(
+  table: Reader,
+  accountId: string,
+  includeRevoked: boolean,
+): Promise<Assignment[]> {
   const { PK } = keyOf(accountId, "ASSIGNMENT");
   const kinds = includeRevoked ? (["ASSIGNMENT", "REVOKED"] as const) : (["ASSIGNMENT"] as const);
   const found = await Promise.all(
@@ -189,7 +180,7 @@ export async function listAssignments(table: Table, accountId: string, includeRe
 const Pointer = z.object({ assignment_id: z.string() });
 
 /** The live assignments that are bound to one thing. */
-export async function assignmentsOn(table: Table, accountId: string, scope: Scope): Promise<Assignment[]> {
+export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
   const { PK, SK } = scopedKey(accountId, scope);
   const pointers = await table.between(PK, SK, `${SK}~`);
   return getAssignments(

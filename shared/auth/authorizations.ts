@@ -1,56 +1,15 @@
-import * as z from "zod";
+import type * as z from "zod";
 
 import { notFound } from "../errors.ts";
 import { Id } from "../ids.ts";
 import type { Context } from "../route.ts";
-import { Timestamp } from "../time.ts";
-import {
-  getAssignment,
-  getAssignments,
-  planAssignments,
-  planRevocation,
-  SubjectType,
-  type Assignment,
-  type Grantable,
-} from "./assignments.ts";
-import { Capability } from "./capabilities.ts";
+import type { Reader } from "../table/table.ts";
+import type { Assignment } from "./assignment.ts";
+import { getAssignment, getAssignments, planAssignments, planRevocation, type Grantable } from "./assignments.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
 import { readHeld, superAdminGrants, type Subject } from "./holders.ts";
 import { ResourceType, type Scope } from "./permissions.ts";
 import { locate } from "./scopes.ts";
-
-export const GrantKind = z.enum(["capability", "account_owner", "super_admin"]);
-
-export const Grant = z
-  .object({
-    id: Id.meta({ description: "The grant's id." }),
-    grant_kind: GrantKind.meta({ description: "What kind of grant it is." }),
-    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
-    subject_type: SubjectType.meta({ description: "What the subject is." }),
-    capability_key: Capability.nullable().optional().meta({ description: "The capability, for capability grants." }),
-    created_at: Timestamp.nullable().optional().meta({ description: "When it was granted." }),
-    resource_id: z
-      .string()
-      .nullable()
-      .optional()
-      .meta({ description: "What it is narrowed to; null for the account." }),
-    resource_type: ResourceType.nullable().optional().meta({ description: "What kind of thing that is." }),
-    revoked_at: Timestamp.nullable().optional().meta({ description: "When it was revoked; null while it holds." }),
-  })
-  .meta({ id: "AuthorizationGrant", description: "Something a subject may do in an account." });
-
-/** An assignment as the specified grant; a role's assignment is none. */
-export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
-  id: assignment.id,
-  grant_kind: GrantKind.parse(assignment.kind),
-  subject_id: assignment.subject_id,
-  subject_type: assignment.subject_type,
-  capability_key: assignment.capability ?? null,
-  created_at: assignment.created_at,
-  resource_id: assignment.scope?.id ?? null,
-  resource_type: assignment.scope?.type ?? null,
-  revoked_at: assignment.revoked_at ?? null,
-});
 
 /** The two members that narrow a grant; the account itself is the same as neither. */
 export const resourcePair = {
@@ -98,36 +57,46 @@ function handedAs(given: Grantable): Handed {
 }
 
 /**
- * Gives a subject something the caller holds. Whoever has it already keeps the assignment they have.
- * 403 `would_escalate`; 404 for a group, service account or resource that the account does not have.
+ * Gives a subject something the caller holds, and answers the view of it. Whoever has it already keeps the
+ * assignment they have. 403 `would_escalate`; 404 for a group, service account or resource that the account
+ * does not have.
  */
-export async function assign(
+export async function assign<V>(
   accountId: string,
   subject: Subject,
   given: Grantable,
   context: Context,
-): Promise<Assignment> {
-  const { table, principal, now } = context;
+  view: (assignment: Assignment) => V,
+): Promise<V> {
+  const { table, commit, principal, now } = context;
   const scope = "scope" in given ? given.scope : undefined;
   if (scope && !(await locate(table, accountId, scope))) throw notFound();
   await requireToHold(context, accountId, [handedAs(given)]);
-  return table.commit(async () => {
+  return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw notFound();
     // Planned before looking for the same one: one that is made in between fails the plan's conditions.
     const author = { by: principal.id, now: now() };
-    const { assignments, writes } = await planAssignments(table, accountId, subject, [given], author);
-    const held = await readHeld(table, accountId, subject);
-    const rank =
-      given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
-    const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
-    const known = await getAssignments(table, accountId, ids);
-    const existing = known.find((assignment) => same(assignment, given));
-    if (existing) return { value: existing, writes: [] };
+    const { assignments, writes, changes } = await planAssignments(table, accountId, subject, [given], author);
+    const existing = await findSame(table, accountId, subject, given);
+    if (existing) return { value: view(existing), writes: [], changes: [] };
     const [assignment] = assignments;
     if (!assignment) throw new Error("nothing was planned");
-    return { value: assignment, writes: [...writes, ...(located?.present ? [located.present] : [])] };
+    return { value: view(assignment), writes: [...writes, ...(located?.present ? [located.present] : [])], changes };
   });
+}
+
+/** The assignment of exactly this that the subject has already. */
+async function findSame(
+  table: Reader,
+  accountId: string,
+  subject: Subject,
+  given: Grantable,
+): Promise<Assignment | undefined> {
+  const held = await readHeld(table, accountId, subject);
+  const rank = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
+  const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
+  return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
 }
 
 /** Revokes an assignment of one of the kinds; 404, 409 `last_owner`. Rank is taken away only by those who have it. */
@@ -137,13 +106,13 @@ export async function revoke(
   kinds: readonly Assignment["kind"][],
   context: Context,
 ): Promise<void> {
-  const { table, now } = context;
+  const { table, commit, now } = context;
   const found = await getAssignment(table, accountId, id);
   if (!kinds.includes(found.kind)) throw notFound();
   if (found.kind === "account_owner" || found.kind === "super_admin")
     await requireToHold(context, accountId, [found.kind]);
-  await table.commit(async () => {
+  await commit(async () => {
     const assignment = await getAssignment(table, accountId, id);
-    return { value: undefined, writes: await planRevocation(table, accountId, [assignment], now()) };
+    return { value: undefined, ...(await planRevocation(table, accountId, [assignment], now())) };
   });
 }

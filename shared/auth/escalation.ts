@@ -1,5 +1,5 @@
 import { notFound, Problem } from "../errors.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { accessKey, AccessRecord, groupsKey, GroupsRecord, isSuperAdmin, noGroups, withAncestors } from "./access.ts";
 import { capabilitiesOf, covers, type HeldGrant, type Permissions } from "./permissions.ts";
@@ -9,7 +9,7 @@ import { locate } from "./scopes.ts";
 /** Something one would hand to somebody: a capability or role on a scope, ownership, or super admin. */
 export type Handed = Pick<HeldGrant, "capability" | "role" | "scope"> | "account_owner" | "super_admin";
 
-type Giver = { permissions: Permissions; principal: Principal; table: Table };
+type Giver = { permissions: Permissions; principal: Principal; table: Reader };
 
 /**
  * Throws 403 `would_escalate`, naming what is missing, unless the giver holds all of it on scopes at least
@@ -49,7 +49,7 @@ export const rankOf = (handed: readonly Handed[]): Handed[] => handed.filter((on
 
 /** All that a service account's token lets one do, and the writes that fail when that is more by then. */
 export async function handedByServiceAccount(
-  table: Table,
+  table: Reader,
   accountId: string,
   id: string,
 ): Promise<{ handed: Handed[]; unchanged: Write[] }> {

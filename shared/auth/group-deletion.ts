@@ -1,13 +1,17 @@
+import { change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
 import { notFound, Problem } from "../errors.ts";
+import { requireMatch } from "../etag.ts";
 import { ordinalOf } from "../ids.ts";
 import type { Context } from "../route.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
-import type { Plan, Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { GroupsRecord } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
-import { groupsOf, nameKey, readGroup } from "./groups.ts";
+import { groupKind } from "./group-view.ts";
+import { groupsOf, nameKey, readGroup, viewOf } from "./groups.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
 import { dropMembers, planMembersGone } from "./member-removal.ts";
 
@@ -18,44 +22,48 @@ import { dropMembers, planMembersGone } from "./member-removal.ts";
  * smaller group, and deleting it again ends the work.
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, now } = context;
+  const { table, commit, now } = context;
   const mayGo = async (): Promise<GroupsRecord> => {
     const record = await readGroups(table, accountId);
     checkNoSubgroups(record, id);
     await requireToHold(context, accountId, rankOf(handedByGroup(record, id)));
     return record;
   };
-  await mayGo();
-  for (let isGone = false; !isGone;) {
-    await dropMembers(table, accountId, id);
-    isGone = await table.commit(async () => {
+  const before = await mayGo();
+  // Of a group that goes in several transactions the first must not happen when it is not as the caller saw it.
+  if (context.ifMatch)
+    requireMatch(context.ifMatch, await viewOf(table, await readGroup(table, accountId, id), before));
+  for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
+    isBegun = (await dropMembers(context, accountId, id)) || isBegun;
+    isGone = await commit(async () => {
       const current = await mayGo();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
       const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
       const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return some.length > 0
-        ? { value: false, writes: await planRevocation(table, accountId, some, now()) }
-        : await planGroupGone(table, accountId, id, current);
+        ? { value: false, ...(await planRevocation(table, accountId, some, now())) }
+        : { matched: isBegun, ...(await planGroupGone(table, accountId, id, current)) };
     });
   }
 }
 
 /** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
 async function planGroupGone(
-  table: Table,
+  table: Reader,
   accountId: string,
   id: string,
   record: GroupsRecord,
-): Promise<Plan<boolean>> {
+): Promise<ChangePlan<boolean>> {
   const members = await planMembersGone(table, accountId, id);
-  if (!members) return { value: false, writes: [] };
+  if (!members) return { value: false, writes: [], changes: [] };
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const { state } = await readList(table, groupsOf(accountId), [ordinal]);
   const group = await readGroup(table, accountId, id);
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
   const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
-  return { value: true, writes: [...row, ...rest, ...members] };
+  const gone = change(groupKind, "deleted", id, { before: await viewOf(table, group, record) });
+  return { value: true, writes: [...row, ...rest, ...members.writes], changes: [gone, ...members.changes] };
 }
 
 function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
+import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
 import { visibleText, visibleTextError } from "../text.ts";
 import { withAncestors, type GroupsRecord } from "./access.ts";
@@ -81,6 +82,13 @@ export const AuthGroup = z
     permission_context: PermissionContext.optional(),
   })
   .meta({ id: "AuthGroup", description: "A group of users and service accounts." });
+
+export const groupKind = defineKind({
+  name: "auth.group",
+  verbs: ["created", "updated", "deleted"],
+  view: AuthGroup,
+  seenWith: "auth.manage",
+});
 
 export const StoredGroup = z.object({
   id: z.string(),

@@ -2,16 +2,17 @@ import { createHash } from "node:crypto";
 
 import type * as z from "zod";
 
+import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../errors.ts";
 import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { heightOf, idpNameOf, withAncestors } from "./access.ts";
+import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
-import { groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
+import { groupKind, groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
 
 /*
@@ -45,8 +46,8 @@ const claimName = (accountId: string, name: string, id: string): Write => ({
 });
 
 /** Creates a group that holds nothing; 409 `group_name_taken`. */
-export async function createGroup(accountId: string, input: NewGroup, { table }: Context): Promise<View> {
-  return table.commit(async () => {
+export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<View> {
+  return commit(async () => {
     const { state } = await readList(table, groupsOf(accountId));
     const id = idWithOrdinal(state.next);
     const group: StoredGroup = {
@@ -65,20 +66,25 @@ export async function createGroup(accountId: string, input: NewGroup, { table }:
       claimName(accountId, group.name, id),
       groupsWrite(accountId, record, groups),
     ];
-    return { value: groupView(group, { ...record, groups }, () => group.name), writes };
+    const view = groupView(group, { ...record, groups }, () => group.name);
+    return { value: view, writes, changes: [change(groupKind, "created", id, { after: view })] };
   });
 }
 
 /** The group as it is stored, or 404. */
-export async function readGroup(table: Table, accountId: string, id: string): Promise<StoredGroup> {
+export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
   const group = await table.get(keyOf(accountId, id), StoredGroup);
   if (group?.id !== id) throw notFound();
   return group;
 }
 
 /** The views of groups, with the names of everything above them read in one round trip. */
-async function viewsOf(table: Table, accountId: string, groups: readonly StoredGroup[]): Promise<View[]> {
-  const record = await readGroups(table, accountId);
+async function viewsOf(
+  table: Reader,
+  accountId: string,
+  groups: readonly StoredGroup[],
+  record: GroupsRecord,
+): Promise<View[]> {
   const names = new Map(groups.map(({ id, name }) => [id, name]));
   const above = groups.flatMap(({ id }) => withAncestors(record, [id])).filter((id) => !names.has(id));
   const items = await table.getMany(above.map((id) => keyOf(accountId, id)));
@@ -89,11 +95,16 @@ async function viewsOf(table: Table, accountId: string, groups: readonly StoredG
   return groups.map((group) => groupView(group, record, (id) => names.get(id) ?? ""));
 }
 
-/** The group, or 404. */
-export async function getGroup(accountId: string, id: string, { table }: Context): Promise<View> {
-  const [view] = await viewsOf(table, accountId, [await readGroup(table, accountId, id)]);
+/** The view of one group, as `record` says what all groups hold. */
+export async function viewOf(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<View> {
+  const [view] = await viewsOf(table, group.account_id, [group], record);
   if (!view) throw notFound();
   return view;
+}
+
+/** The group, or 404. */
+export async function getGroup(accountId: string, id: string, { table }: Context): Promise<View> {
+  return viewOf(table, await readGroup(table, accountId, id), await readGroups(table, accountId));
 }
 
 /** A page of the account's groups, oldest first. */
@@ -104,7 +115,7 @@ export async function listGroups(
 ): Promise<{ items: View[]; total: number }> {
   const { rows, total } = await readRows(table, groupsOf(accountId), spanOf(page));
   const groups = rows.map((row) => StoredGroup.parse(row));
-  return { items: await viewsOf(table, accountId, groups), total };
+  return { items: await viewsOf(table, accountId, groups, await readGroups(table, accountId)), total };
 }
 
 type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
@@ -115,25 +126,37 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all
  * that the other group gives, so the caller must hold that: 403 `would_escalate`; 409 `group_cycle`.
  */
-export async function updateGroup(accountId: string, id: string, change: GroupChange, context: Context): Promise<View> {
-  const { table } = context;
-  await table.commit(async () => {
+export async function updateGroup(accountId: string, id: string, given: GroupChange, context: Context): Promise<View> {
+  const { table, commit } = context;
+  return commit(async () => {
     const old = await readGroup(table, accountId, id);
-    const { name = old.name, description = old.description } = change;
-    const attributes = change.attributes === undefined ? old.attributes : JSON.stringify(change.attributes ?? {});
+    const record = await readGroups(table, accountId);
+    const { name = old.name, description = old.description } = given;
+    const attributes = given.attributes === undefined ? old.attributes : JSON.stringify(given.attributes ?? {});
     const group = { ...old, name, attributes, description, version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
     const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
-    const moving = change.parent_id === undefined ? [] : [await planMove(accountId, id, change.parent_id, context)];
-    return { value: undefined, writes: [row, ...renaming, ...moving] };
+    const groups =
+      given.parent_id === undefined ? undefined : await moved(accountId, id, given.parent_id, record, context);
+    const before = await viewOf(table, old, record);
+    const after = await viewOf(table, group, groups ? { ...record, groups } : record);
+    return {
+      value: after,
+      writes: [row, ...renaming, ...(groups ? [groupsWrite(accountId, record, groups)] : [])],
+      changes: [change(groupKind, "updated", id, { before, after })],
+    };
   });
-  return getGroup(accountId, id, context);
 }
 
-/** What is looked at here is what the write's condition holds on to: nothing can be slipped in between. */
-async function planMove(accountId: string, id: string, parentId: string | null, context: Context): Promise<Write> {
-  const record = await readGroups(context.table, accountId);
+/** The groups once one is moved. What is looked at is what the write's condition holds on to: nothing can be slipped in between. */
+async function moved(
+  accountId: string,
+  id: string,
+  parentId: string | null,
+  record: GroupsRecord,
+  context: Context,
+): Promise<GroupsRecord["groups"]> {
   const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
   if (parentId !== null && above.length === 0) throw notFound();
@@ -142,6 +165,5 @@ async function planMove(accountId: string, id: string, parentId: string | null, 
   if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
   if (above.length + heightOf(record, id) > deepest)
     throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
-  const moved = parentId === null ? group : { ...group, parent_id: parentId };
-  return groupsWrite(accountId, record, { ...record.groups, [id]: moved });
+  return { ...record.groups, [id]: parentId === null ? group : { ...group, parent_id: parentId } };
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { accountsOfUser } from "../accounts/account.ts";
 import { notFound, Problem } from "../errors.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { accessKey, AccessRecord, groupsKey, GroupsRecord, noGroups, userKey, type Holder } from "./access.ts";
 
@@ -22,7 +22,7 @@ export type HolderChange = { subject: Subject; change: (held: Held) => Held };
 const nothing: Held = { grants: [], groups: [] };
 
 /** What a subject holds in an account; undefined when the account knows nothing of it. */
-export async function readHeld(table: Table, accountId: string, subject: Subject): Promise<Held | undefined> {
+export async function readHeld(table: Reader, accountId: string, subject: Subject): Promise<Held | undefined> {
   if (subject.type !== "group") return table.get(accessKey(accountId, subject), AccessRecord);
   const { groups } = await readGroups(table, accountId);
   const group = Object.hasOwn(groups, subject.id) ? groups[subject.id] : undefined;
@@ -30,7 +30,7 @@ export async function readHeld(table: Table, accountId: string, subject: Subject
 }
 
 /** What all groups of an account hold. */
-export async function readGroups(table: Table, accountId: string): Promise<GroupsRecord> {
+export async function readGroups(table: Reader, accountId: string): Promise<GroupsRecord> {
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
@@ -59,7 +59,11 @@ export function groupsWrite(accountId: string, { version }: GroupsRecord, groups
  * The writes that change what subjects hold, all groups in one item. A group or service account that the
  * account does not have is a 404; a user need not be known before.
  */
-export async function planHolders(table: Table, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
+export async function planHolders(
+  table: Reader,
+  accountId: string,
+  changes: readonly HolderChange[],
+): Promise<Write[]> {
   const groupChanges = changes.filter(({ subject }) => subject.type === "group");
   const bySubject = Map.groupBy(
     changes.filter(({ subject }) => subject.type !== "group"),
@@ -73,7 +77,7 @@ export async function planHolders(table: Table, accountId: string, changes: read
 const applyAll = (held: Held, changes: readonly HolderChange[]): Held =>
   changes.reduce((current, { change }) => change(current), held);
 
-async function planGroups(table: Table, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
+async function planGroups(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const record = await readGroups(table, accountId);
   const groups = { ...record.groups };
   for (const change of changes) {
@@ -89,7 +93,7 @@ async function planGroups(table: Table, accountId: string, changes: readonly Hol
 const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
   owner_grant_id === undefined && grants.length === 0 && groups.length === 0;
 
-async function planRecord(table: Table, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
+async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const subject = changes[0]?.subject ?? { type: "user", id: "" };
   const key = accessKey(accountId, subject);
   const record = await table.get(key, AccessRecord);
@@ -121,7 +125,7 @@ async function planRecord(table: Table, accountId: string, changes: readonly Hol
 }
 
 /** The write that forgets a service account that holds nothing any more, so that nothing can be given to it. */
-export async function planForgotten(table: Table, accountId: string, subject: Subject): Promise<Write[]> {
+export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);
   const record = await table.get(key, AccessRecord);
   return record && isEmpty(record) ? [{ delete: key, if: { version: record.version } }] : [];
@@ -130,7 +134,7 @@ export async function planForgotten(table: Table, accountId: string, subject: Su
 const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
 
 /** The write that counts a user among an account's owners. */
-export async function planOwnerAdded(table: Table, accountId: string, userId: string): Promise<Write> {
+export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
   if (userIds.length > grantLimit) throw new Problem("limit_reached", `An account has ${grantLimit} owners at most.`);
@@ -141,7 +145,7 @@ export async function planOwnerAdded(table: Table, accountId: string, userId: st
 }
 
 /** The write that counts a user no longer; 409 `last_owner` when nobody would be left. */
-export async function planOwnerRemoved(table: Table, accountId: string, userId: string): Promise<Write> {
+export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const left = owners.user_ids.filter((id) => id !== userId);
   if (left.length === 0) throw new Problem("last_owner", "An account keeps at least one user as its owner.");
@@ -154,13 +158,13 @@ export async function planOwnerRemoved(table: Table, accountId: string, userId: 
 const SuperAdmin = z.object({ super_admin_grants: z.array(z.string()), version: z.int() });
 
 /** The grants by which a user is a super admin. */
-export async function superAdminGrants(table: Table, userId: string): Promise<string[]> {
+export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
   return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
 }
 
 /** The write that changes the grants by which a user is a super admin; none left is none at all. */
 export async function planSuperAdmin(
-  table: Table,
+  table: Reader,
   userId: string,
   change: (grants: string[]) => string[],
 ): Promise<Write> {

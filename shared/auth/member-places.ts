@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
 import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
@@ -31,5 +32,12 @@ export const GroupMember = z
     added_at: Timestamp.meta({ description: "When it was made a member." }),
   })
   .meta({ id: "GroupMember", description: "An explicit member of a group; tokens can name further ones." });
+
+export const memberKind = defineKind({
+  name: "auth.group_member",
+  verbs: ["added", "removed"],
+  view: GroupMember,
+  seenWith: "auth.manage",
+});
 
 export const Place = GroupMember.extend({ ordinal: z.int() });

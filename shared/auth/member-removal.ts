@@ -1,27 +1,36 @@
 import type * as z from "zod";
 
+import { change, type Change } from "../changes/kind.ts";
+import type { Context } from "../route.ts";
 import { readList, readRows, removeRows, unchangedList, type ListState } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { planHolders, type HolderChange, type Subject } from "./holders.ts";
-import { GroupMember, memberKey, membersOf, Place } from "./member-places.ts";
+import { GroupMember, memberKey, memberKind, membersOf, Place } from "./member-places.ts";
 
 type Places = z.output<typeof Place>[];
 
-const readMemberList = async (table: Table, accountId: string, groupId: string, places: Places): Promise<ListState> => {
+const readMemberList = async (
+  table: Reader,
+  accountId: string,
+  groupId: string,
+  places: Places,
+): Promise<ListState> => {
   const ordinals = places.map(({ ordinal }) => ordinal);
   return (await readList(table, membersOf(accountId, groupId), ordinals)).state;
 };
 
-/** The writes that take members out of a group. */
+type Removal = { writes: Write[]; changes: Change[] };
+
+/** What takes members out of a group. */
 export async function planRemoval(
-  table: Table,
+  table: Reader,
   accountId: string,
   groupId: string,
   places: Places,
   state?: ListState,
-): Promise<Write[]> {
-  if (places.length === 0) return [];
+): Promise<Removal> {
+  if (places.length === 0) return { writes: [], changes: [] };
   const left = await planHolders(
     table,
     accountId,
@@ -34,41 +43,43 @@ export async function planRemoval(
     delete: memberKey(accountId, groupId, { type, id }),
   }));
   const list = state ?? (await readMemberList(table, accountId, groupId, places));
-  return [
-    ...removeRows(
-      list,
-      places.map(({ ordinal }) => ordinal),
-    ),
-    ...pointers,
-    ...left,
-  ];
+  const rows = removeRows(
+    list,
+    places.map(({ ordinal }) => ordinal),
+  );
+  return {
+    writes: [...rows, ...pointers, ...left],
+    changes: places.map((place) => change(memberKind, "removed", place.subject_id, { before: place })),
+  };
 }
+
+/** What several transactions of one call need. */
+export type Work = Pick<Context, "table" | "commit">;
 
 /** Takes a member out of groups, one at a time; a group that is gone meanwhile is left as well. */
 export async function leaveGroups(
-  table: Table,
+  { table, commit }: Work,
   accountId: string,
   member: Subject,
   groupIds: readonly string[],
 ): Promise<void> {
   for (const groupId of groupIds) {
-    await table.commit(async () => {
+    await commit(async () => {
       const place = await table.get(memberKey(accountId, groupId, member), Place);
-      const change: HolderChange["change"] = (held) => ({
+      const left: HolderChange["change"] = (held) => ({
         ...held,
         groups: held.groups.filter((id) => id !== groupId),
       });
-      const writes = place
-        ? await planRemoval(table, accountId, groupId, [place])
-        : await planHolders(table, accountId, [{ subject: member, change }]);
-      return { value: undefined, writes };
+      if (place) return { value: undefined, ...(await planRemoval(table, accountId, groupId, [place])) };
+      const writes = await planHolders(table, accountId, [{ subject: member, change: left }]);
+      return { value: undefined, writes, changes: [] };
     });
   }
 }
 
 const membersAtOnce = 8;
 
-async function firstMembers(table: Table, accountId: string, groupId: string): Promise<Places> {
+async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<Places> {
   const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: membersAtOnce });
   const members = rows.map((row) => GroupMember.parse(row));
   const places = await table.getMany(
@@ -77,25 +88,26 @@ async function firstMembers(table: Table, accountId: string, groupId: string): P
   return places.flatMap((place) => (place ? [Place.parse(place)] : []));
 }
 
-/** Takes out members, some in each transaction, until few enough are left for one more. */
-export async function dropMembers(table: Table, accountId: string, groupId: string): Promise<void> {
-  for (;;) {
+/** Takes out members, some in each transaction, until few enough are left for one more; whether it did. */
+export async function dropMembers({ table, commit }: Work, accountId: string, groupId: string): Promise<boolean> {
+  for (let some = false; ; some = true) {
     const { total } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: 1 });
-    if (total <= membersAtOnce) return;
-    await table.commit(async () => ({
+    if (total <= membersAtOnce) return some;
+    await commit(async () => ({
       value: undefined,
-      writes: await planRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId)),
+      ...(await planRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
     }));
   }
 }
 
 /**
- * The writes that take out the last members of a group that goes, and fail when somebody joins meanwhile;
+ * What takes out the last members of a group that goes, and fail when somebody joins meanwhile;
  * undefined while there are more than one transaction takes.
  */
-export async function planMembersGone(table: Table, accountId: string, groupId: string): Promise<Write[] | undefined> {
+export async function planMembersGone(table: Reader, accountId: string, groupId: string): Promise<Removal | undefined> {
   const places = await firstMembers(table, accountId, groupId);
   const state = await readMemberList(table, accountId, groupId, places);
   if (state.live !== places.length) return undefined;
-  return places.length === 0 ? [unchangedList(state)] : planRemoval(table, accountId, groupId, places, state);
+  if (places.length === 0) return { writes: [unchangedList(state)], changes: [] };
+  return planRemoval(table, accountId, groupId, places, state);
 }

@@ -1,20 +1,21 @@
 import type * as z from "zod";
 
+import { change } from "../changes/kind.ts";
 import { notFound } from "../errors.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { appendRows, readList, readRows } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { planHolders, readGroups, type Subject } from "./holders.ts";
-import { GroupMember, memberKey, membersOf, MemberType, Place } from "./member-places.ts";
+import { GroupMember, memberKey, memberKind, membersOf, MemberType, Place } from "./member-places.ts";
 import { planRemoval } from "./member-removal.ts";
 
 type Membership = z.output<typeof GroupMember>;
 type Member = Subject & { type: "user" | "service_account" };
 
-async function requireGroup(table: Table, accountId: string, groupId: string) {
+async function requireGroup(table: Reader, accountId: string, groupId: string) {
   const record = await readGroups(table, accountId);
   if (!Object.hasOwn(record.groups, groupId)) throw notFound();
   return record;
@@ -42,14 +43,14 @@ export async function addMember(
   member: Member,
   context: Context,
 ): Promise<Membership> {
-  const { table, now } = context;
+  const { table, commit, now } = context;
   const record = await requireGroup(table, accountId, groupId);
   await requireToHold(context, accountId, handedByGroup(record, groupId));
-  return table.commit(async () => {
+  return commit(async () => {
     const { version } = await requireGroup(table, accountId, groupId);
     const key = memberKey(accountId, groupId, member);
     const { state, others } = await readList(table, membersOf(accountId, groupId), [], [key]);
-    if (others[0]) return { value: Place.parse(others[0]), writes: [] };
+    if (others[0]) return { value: Place.parse(others[0]), writes: [], changes: [] };
     const added: Membership = {
       group_id: groupId,
       subject_id: member.id,
@@ -64,7 +65,11 @@ export async function addMember(
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };
     if (version !== record.version)
       await requireToHold(context, accountId, handedByGroup(await readGroups(table, accountId), groupId));
-    return { value: added, writes: [...appendRows(state, [added]), place, unchanged, ...joined] };
+    return {
+      value: added,
+      writes: [...appendRows(state, [added]), place, unchanged, ...joined],
+      changes: [change(memberKind, "added", member.id, { after: added })],
+    };
   });
 }
 
@@ -75,13 +80,13 @@ export async function removeMember(
   memberId: string,
   context: Context,
 ): Promise<void> {
-  const { table } = context;
+  const { table, commit } = context;
   const record = await requireGroup(table, accountId, groupId);
   await requireToHold(context, accountId, rankOf(handedByGroup(record, groupId)));
-  await table.commit(async () => {
+  await commit(async () => {
     const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
     const places = (await table.getMany(either)).flatMap((place) => (place ? [Place.parse(place)] : []));
     if (places.length === 0) throw notFound();
-    return { value: undefined, writes: await planRemoval(table, accountId, groupId, places) };
+    return { value: undefined, ...(await planRemoval(table, accountId, groupId, places)) };
   });
 }

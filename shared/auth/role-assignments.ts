@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { Id } from "../ids.ts";
 import { Timestamp } from "../time.ts";
-import { SubjectType, type Assignment } from "./assignments.ts";
+import { SubjectType, type Assignment } from "./assignment.ts";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 import { ResourceType } from "./permissions.ts";
 

@@ -1,11 +1,11 @@
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces.ts";
 import type { ResourceType, Scope } from "./permissions.ts";
 
 /** A thing's scopes, itself first, and the write that fails a transaction when the thing is gone by then. */
 type Located = { scopes: Scope[]; present?: Write };
-type Resolver = (table: Table, accountId: string, id: string) => Promise<Located | undefined>;
+type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
 
 /** The kinds of things that exist so far; each family adds its own. */
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
@@ -17,6 +17,6 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
 };
 
 /** Where a thing stands in the account: what it is inside of; undefined when the account does not have it. */
-export async function locate(table: Table, accountId: string, { type, id }: Scope): Promise<Located | undefined> {
+export async function locate(table: Reader, accountId: string, { type, id }: Scope): Promise<Located | undefined> {
   return resolvers[type]?.(table, accountId, id);
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
+import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
 import { Timestamp } from "../time.ts";
 
@@ -23,6 +24,13 @@ export const ServiceAccount = z
     revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it works." }),
   })
   .meta({ id: "ServiceAccount", description: "A principal of its own, for programs." });
+
+export const serviceAccountKind = defineKind({
+  name: "auth.service_account",
+  verbs: ["created", "rotated", "revoked"],
+  view: ServiceAccount,
+  seenWith: "auth.manage",
+});
 
 export const ServiceAccountWithToken = ServiceAccount.extend({
   token: z.string().meta({ description: "The access token. It is shown this once and kept as a hash." }),

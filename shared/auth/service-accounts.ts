@@ -1,15 +1,16 @@
 import * as z from "zod";
 
+import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../errors.ts";
 import { timeOrderedId } from "../ids.ts";
 import type { Context } from "../route.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { accessKey } from "./access.ts";
 import { handedByServiceAccount, requireToHold } from "./escalation.ts";
 import { readHeld } from "./holders.ts";
 import { purgeServiceAccount } from "./service-account-purge.ts";
-import { ServiceAccount, type ServiceAccountWithToken } from "./service-account-view.ts";
+import { ServiceAccount, serviceAccountKind, type ServiceAccountWithToken } from "./service-account-view.ts";
 import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
 
 /*
@@ -37,7 +38,7 @@ const tokenFields = ({ token, publicId }: MintedToken) => ({
   token_public_id: publicId,
 });
 
-async function read(table: Table, accountId: string, id: string): Promise<Stored> {
+async function read(table: Reader, accountId: string, id: string): Promise<Stored> {
   const stored = await table.get(keyOf(accountId, id), Stored);
   if (!stored) throw notFound();
   return stored;
@@ -84,15 +85,15 @@ export function planServiceAccount(input: New, minted: MintedToken): { stored: S
 export async function createServiceAccount(
   accountId: string,
   input: { name: string; expires_at?: string | null | undefined },
-  { table, principal, now }: Context,
+  { commit, principal, now }: Context,
 ): Promise<WithToken> {
   const minted = mintServiceToken();
   const { stored, writes } = planServiceAccount(
     { accountId, name: input.name, expiresAt: input.expires_at, by: principal.id, now: now() },
     minted,
   );
-  await table.commit(async () => ({ value: undefined, writes }));
-  return { ...stored, token: minted.token };
+  const changes = [change(serviceAccountKind, "created", stored.id, { after: stored })];
+  return commit(async () => ({ value: { ...stored, token: minted.token }, writes, changes }));
 }
 
 /** All service accounts of an account, oldest first, the revoked ones too. */
@@ -127,9 +128,9 @@ export async function rotateServiceAccount(
   overlapSeconds: number,
   context: Context,
 ): Promise<WithToken> {
-  const { table, now } = context;
+  const { table, commit, now } = context;
   const minted = mintServiceToken();
-  return table.commit(async () => {
+  return commit(async () => {
     const old = await read(table, accountId, id);
     if (old.revoked_at !== null) throw notFound();
     const { handed, unchanged } = await handedByServiceAccount(table, accountId, id);
@@ -160,7 +161,11 @@ export async function rotateServiceAccount(
       version: old.version + 1,
     };
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
-    return { value: { ...rotated, token: minted.token }, writes: [put(rotated), token, ...writes, ...unchanged] };
+    return {
+      value: { ...rotated, token: minted.token },
+      writes: [put(rotated), token, ...writes, ...unchanged],
+      changes: [change(serviceAccountKind, "rotated", id, { before: old, after: rotated })],
+    };
   });
 }
 
@@ -169,17 +174,21 @@ export async function rotateServiceAccount(
  * `would_escalate` where an owner is revoked by somebody who is none.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, now } = context;
+  const { table, commit, now } = context;
   const held = await readHeld(table, accountId, { type: "service_account", id });
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
-  await table.commit(async () => {
+  await commit(async () => {
     const old = await read(table, accountId, id);
     // What an earlier revocation left, having died half-way, is cleared away by this one.
-    if (old.revoked_at !== null && held) return { value: undefined, writes: [] };
+    if (old.revoked_at !== null && held) return { value: undefined, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
-    return { value: undefined, writes: [put(revoked), ...writes] };
+    return {
+      value: undefined,
+      writes: [put(revoked), ...writes],
+      changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked })],
+    };
   });
-  await purgeServiceAccount(table, accountId, id, now);
+  await purgeServiceAccount(context, accountId, id);
 }

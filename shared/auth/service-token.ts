@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
 import * as z from "zod";
 
 import { Problem } from "../errors.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { Principal } from "./principal.ts";
 
@@ -79,7 +79,7 @@ export const tokenWrite = (input: {
 
 /** The writes that end tokens, now or at a later time but never later than they end anyway; and which are live `now`. */
 export async function tokenEnds(
-  table: Table,
+  table: Reader,
   publicIds: readonly string[],
   end: { revoked: Date } | { expires: string },
   now: Date,
@@ -98,7 +98,7 @@ export async function tokenEnds(
 }
 
 /** When tokens were last used, by their public ids; those never used are left out. */
-export async function lastUses(table: Table, publicIds: readonly string[]): Promise<Map<string, string>> {
+export async function lastUses(table: Reader, publicIds: readonly string[]): Promise<Map<string, string>> {
   const items = await table.getMany(publicIds.map(tokenKey));
   return new Map(
     items.flatMap((item) => {
@@ -114,7 +114,7 @@ const useIsNotedEveryMs = 3_600_000;
 async function noteUse(table: Table, { public_id, last_used_at }: z.output<typeof Stored>, now: Date): Promise<void> {
   if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
   const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
-  await table.commit(async () => ({ value: undefined, writes: [note] })).catch(() => undefined);
+  await table.attempt(note).catch(() => undefined);
 }
 
 /** The service account of a token. A wrong checksum is refused without reading the table. */

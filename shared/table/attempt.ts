@@ -5,8 +5,8 @@ import { call, type Connection } from "./connection.ts";
 import { scalars } from "./failures.ts";
 import { toTransactItem, type Write } from "./writes.ts";
 
-/** What came of one conditional write: whether it was done, and else the strings and numbers of what stood there. */
-export type Attempt = { done: true } | { done: false; found: Record<string, string> };
+/** What came of one conditional write: what an update made of the item's attributes, or what stood there instead. */
+export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 
 const options = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
 
@@ -15,13 +15,13 @@ export async function attempt(connection: Connection, write: Write): Promise<Att
   const { client, name } = connection;
   const { Put, Update, Delete } = toTransactItem(name, write);
   try {
-    await call(connection, "writeUnits", async () => {
+    const { Attributes = {} } = await call(connection, "writeUnits", async () => {
       if (Put) return client.send(new PutCommand({ ...Put, ...options }));
-      if (Update) return client.send(new UpdateCommand({ ...Update, ...options }));
+      if (Update) return client.send(new UpdateCommand({ ...Update, ...options, ReturnValues: "UPDATED_NEW" }));
       if (Delete) return client.send(new DeleteCommand({ ...Delete, ...options }));
       throw new Error("a check alone is no write");
     });
-    return { done: true };
+    return { done: true, updated: Attributes };
   } catch (error) {
     if (!(error instanceof ConditionalCheckFailedException)) throw error;
     return { done: false, found: scalars(error.Item) };

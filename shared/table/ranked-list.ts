@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Problem } from "../errors.ts";
 import { backOff } from "./back-off.ts";
 import { blockOf, blockOfRank, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "./ranks.ts";
-import type { Table } from "./table.ts";
+import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /*
@@ -42,12 +42,12 @@ export const rowKey = (list: List, ordinal: number): Key => ({
 const parseBitmaps = (blocks: readonly number[], items: readonly (Item | undefined)[]): Map<number, Uint8Array> =>
   new Map(blocks.flatMap((block, index) => (items[index] ? [[block, Bitmap.parse(items[index]).bits] as const] : [])));
 
-async function readBitmaps(table: Table, list: List, blocks: readonly number[]): Promise<Map<number, Uint8Array>> {
+async function readBitmaps(table: Reader, list: List, blocks: readonly number[]): Promise<Map<number, Uint8Array>> {
   return parseBitmaps(blocks, await table.getMany(blocks.map((block) => bitmapKey(list, block))));
 }
 
 async function readState(
-  table: Table,
+  table: Reader,
   list: List,
   blocks: readonly number[],
   others: readonly Key[] = [],
@@ -62,7 +62,7 @@ async function readState(
  * them) and whatever else the caller wants to read at the same moment.
  */
 export const readList = (
-  table: Table,
+  table: Reader,
   list: List,
   ordinals: readonly number[] = [],
   others: readonly Key[] = [],
@@ -123,7 +123,7 @@ export type Order = "oldest" | "newest";
  * checked against the head, and read again when the list changed in between.
  */
 export async function readRows(
-  table: Table,
+  table: Reader,
   list: List,
   { skip, take, order = "oldest" }: { skip: number; take: number; order?: Order },
 ): Promise<{ rows: Item[]; total: number }> {
@@ -150,7 +150,7 @@ function holedBlocks(state: ListState, first: number, last: number): number[] {
 }
 
 /** The rows of two ranks and between; undefined when the list changed since its head was read. */
-async function readRanks(table: Table, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
+async function readRanks(table: Reader, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
   const stale = holedBlocks(state, first, last).some(
     (block) => countBits(state.bitmaps.get(block)) !== holesIn(state.holes, block),
   );

@@ -14,7 +14,7 @@ import { invoke } from "../../shared/invoke.ts";
 import { createLog } from "../../shared/log.ts";
 import { defineRoute, Empty, type Context, type Route } from "../../shared/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { documentClient, openTable } from "../../shared/table/table.ts";
+import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
 import type { Figure } from "./suite.ts";
 
@@ -75,7 +75,15 @@ async function measure(): Promise<Figure[]> {
     figures.push({ name: `${name}: authenticate`, value: usage.readUnits, unit: "read units" });
     for (const [request, route] of Object.entries(requests)) {
       Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-      await invoke(route, { params, query: {}, body: {} }, { ...context, authenticate: async () => principal });
+      await invoke(
+        route,
+        { params, query: {}, body: {} },
+        {
+          ...context,
+          authenticate: async () => principal,
+          charge: async () => undefined,
+        },
+      );
       const bar = isTypical ? { bar: barReadUnits } : {};
       figures.push({ name: `${name}: ${request}`, value: usage.readUnits, unit: "read units", ...bar });
       figures.push({ name: `${name}: ${request}, round trips`, value: usage.calls, unit: "calls" });
@@ -84,12 +92,14 @@ async function measure(): Promise<Figure[]> {
   return figures;
 }
 
-function contextOf(usage: Usage): Context {
+function contextOf(usage: Usage): Context & { table: Table } {
+  const table = openTable(documentClient(), "bench", usage);
   return {
     principal: user(),
     permissions: { ...noPermissions, member: true, everything: true },
     requestId: "bench",
-    table: openTable(documentClient(), "bench", usage),
+    table,
+    commit: table.commit,
     log: createLog("silent", {}),
     now: () => new Date(),
   };
@@ -98,7 +108,7 @@ function contextOf(usage: Usage): Context {
 const user = (groups: readonly string[] = []): Principal => ({ type: "user", id: randomUUID(), email: "", groups });
 
 /** An account with an owner, three workspaces, and twenty groups that each view one of them. */
-async function fill(context: Context): Promise<{ params: Record<string, string>; askers: Asker[] }> {
+async function fill(context: Context & { table: Table }): Promise<{ params: Record<string, string>; askers: Asker[] }> {
   const { table, now } = context;
   const owner = user();
   const client = await createClient(table, "Bench");
@@ -106,7 +116,8 @@ async function fill(context: Context): Promise<{ params: Record<string, string>;
   const workspaceIds = ["One", "Two", "Three"].map(async (name) => (await addWorkspace(accountId, name, context)).id);
   const scopes = (await Promise.all(workspaceIds)).map((id) => ({ type: "workspace" as const, id }));
   const views = async (subject: Subject, on: typeof scopes): Promise<void> => {
-    for (const scope of on) await assign(accountId, subject, { kind: "role", role: "viewer", scope }, context);
+    for (const scope of on)
+      await assign(accountId, subject, { kind: "role", role: "viewer", scope }, context, () => undefined);
   };
   const [viewer, member, admin] = [user(), user(), user()];
   await views(viewer, scopes);

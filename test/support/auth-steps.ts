@@ -18,7 +18,7 @@ const kinds = ["capability", "account_owner", "super_admin", "role"] as const;
 /** Each kind of change; undefined when there is nothing it could be done to. */
 const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   assign: ({ world: { model }, accountId, by, subject, given, context }) => ({
-    real: async () => (await grants.assign(accountId, subject, given, context)).id,
+    real: () => grants.assign(accountId, subject, given, context, ({ id }) => id),
     model: (id) => changes.assign(model, { ...by, subject, given }, id),
   }),
   revoke: ({ world: { model }, accountId, by, assignmentId: id, context }) =>

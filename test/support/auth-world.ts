@@ -4,6 +4,7 @@ import type { Subject } from "../../shared/auth/holders.ts";
 import { noPermissions, type Permissions } from "../../shared/auth/permissions.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
+import { recorder } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/errors.ts";
 import { createLog } from "../../shared/log.ts";
 import type { Context } from "../../shared/route.ts";
@@ -79,12 +80,15 @@ export async function permissionsOf(world: World, asker: Asker, accountId: strin
 
 export async function contextOf(world: World, actor: Asker, accountId: string): Promise<Context> {
   const { type, id } = actor;
+  const now = () => new Date();
+  const author = { action: "test", actor: { type, id }, requestId: "test" };
   return {
     principal: { type, id, email: "", groups: claimsOf(world, id) },
     permissions: await permissionsOf(world, actor, accountId),
     requestId: "test",
     table,
+    commit: recorder({ table, accountId, author, now }),
     log: createLog("silent", {}),
-    now: () => new Date(),
+    now,
   };
 }

@@ -107,5 +107,6 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
     name: "Renamed",
   }),
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
+  "audit.list": async ({ id }) => ({ account_id: id }),
   ...authExamples,
 };

@@ -1,17 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType, type Grantable } from "../../../shared/auth/assignments.ts";
-import {
-  assign,
-  checkPair,
-  Grant,
-  GrantKind,
-  grantOf,
-  resourcePair,
-  scopeOf,
-} from "../../../shared/auth/authorizations.ts";
+import { SubjectType } from "../../../shared/auth/assignment.ts";
+import type { Grantable } from "../../../shared/auth/assignments.ts";
+import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
+import { Grant, GrantKind, grantOf } from "../../../shared/auth/grant-view.ts";
 import { http } from "../../../shared/http.ts";
 import { Id } from "../../../shared/ids.ts";
 import { defineRoute } from "../../../shared/route.ts";
@@ -62,9 +56,9 @@ export const route = defineRoute({
   status: 201,
   output: Grant,
   problems: ["would_escalate", "limit_reached"],
-  run: async ({ params: { account_id }, body }, context) => {
+  run: ({ params: { account_id }, body }, context) => {
     const subject = { type: body.subject_type, id: body.subject_id };
-    return grantOf(await assign(account_id, subject, givenBy(account_id, body), context));
+    return assign(account_id, subject, givenBy(account_id, body), context, grantOf);
   },
 });
 

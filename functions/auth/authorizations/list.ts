@@ -1,9 +1,10 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listAssignments, SubjectType } from "../../../shared/auth/assignments.ts";
-import { Grant, GrantKind, grantOf } from "../../../shared/auth/authorizations.ts";
+import { SubjectType } from "../../../shared/auth/assignment.ts";
+import { listAssignments } from "../../../shared/auth/assignments.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
+import { Grant, GrantKind, grantOf } from "../../../shared/auth/grant-view.ts";
 import { http } from "../../../shared/http.ts";
 import { Id } from "../../../shared/ids.ts";
 import { defineRoute } from "../../../shared/route.ts";

@@ -11,6 +11,7 @@ export const route = defineRoute({
   description:
     "Its grants and memberships go with it. A group made later with the same name has nothing of it. Only owners delete a group that owns the account.",
   capability: "auth.manage",
+  etag: true,
   access: "write",
   params: GroupParams,
   output: Empty,

@@ -10,6 +10,7 @@ export const route = defineRoute({
   summary: "Get a group",
   description: "An extension.",
   capability: "auth.manage",
+  etag: true,
   access: "read",
   params: GroupParams,
   output: AuthGroup,

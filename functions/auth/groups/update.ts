@@ -20,6 +20,7 @@ export const route = defineRoute({
   description:
     "An extension. Only what is given changes. Inside of another group its members inherit what that group holds, so the caller must hold all of it.",
   capability: "auth.manage",
+  etag: true,
   access: "write",
   params: GroupParams,
   body: z

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType } from "../../../shared/auth/assignments.ts";
+import { SubjectType } from "../../../shared/auth/assignment.ts";
 import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
@@ -30,10 +30,10 @@ export const route = defineRoute({
   status: 201,
   output: RoleAssignment,
   problems: ["would_escalate", "limit_reached"],
-  run: async ({ params: { account_id }, body }, context) => {
+  run: ({ params: { account_id }, body }, context) => {
     const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
     const subject = { type: body.subject_type, id: body.subject_id };
-    return roleAssignmentOf(await assign(account_id, subject, given, context));
+    return assign(account_id, subject, given, context, roleAssignmentOf);
   },
 });
 

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listAssignments, SubjectType } from "../../../shared/auth/assignments.ts";
+import { SubjectType } from "../../../shared/auth/assignment.ts";
+import { listAssignments } from "../../../shared/auth/assignments.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
 import { http } from "../../../shared/http.ts";

@@ -16,6 +16,8 @@ export const route = defineRoute({
     "An extension. It holds nothing until something is granted to it. Its token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
+  secret: true,
+  limit: "sensitive",
   params: AccountParams,
   body: z
     .strictObject({

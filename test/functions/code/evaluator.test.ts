@@ -12,7 +12,8 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 function doorOf({ owner }: Account, now: () => Date = () => new Date()): Door {
   const principal: Principal = { type: "user", id: owner.id, email: "owner@example.com", groups: [] };
   const authenticate = async () => principal;
-  return { requestId: "request-1", table: testTable(), log: createLog("silent", {}), now, authenticate };
+  const charge = async () => undefined;
+  return { requestId: "request-1", table: testTable(), log: createLog("silent", {}), now, authenticate, charge };
 }
 
 const add = (account: Account, name: string) =>

@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { AuditEntry, auditQuery, listAuditEntries } from "../../shared/changes/audit.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "audit.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/audit-log",
+  summary: "List what was changed",
+  description:
+    "An extension. Every change in the account: who changed what, when and from where, newest first. Entries are kept for 400 days. To filter by actor, action or resource, name a range of time that holds at most 20,000 entries.",
+  capability: "auth.manage",
+  access: "read",
+  limit: "search",
+  params: AccountParams,
+  query: z.strictObject({ ...pageQuery, ...auditQuery }),
+  output: pageOf(AuditEntry, "entries").meta({
+    id: "AuditListResponse",
+    description: "A page of the audit log.",
+  }),
+  run: async ({ params, query }, context) => ({
+    ...(await listAuditEntries(params.account_id, query, context)),
+    page: query.page,
+    page_size: query.page_size,
+  }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,95 @@
+import * as z from "zod";
+
+import { getAccount } from "../../shared/accounts/visible.ts";
+import { eventOf, type Event } from "../../shared/changes/event.ts";
+import { accountIds, changeRows } from "../../shared/changes/history.ts";
+import { publishInOrder } from "../../shared/changes/publish.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { Id } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events.ts";
+import type { Table } from "../../shared/table/table.ts";
+import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/event-log.ts";
+import type { Command, Place } from "./command.ts";
+
+const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
+  error: "Not a time such as 2026-07-01T12:00:00Z or 2026-07-01",
+});
+
+/** To the named bus, or to the log in the local data folder. */
+function publisherFor({ dataDir }: Place, bus: string | undefined): EventPublisher {
+  const onError = (what: string, error: unknown): void => void process.stderr.write(`${what}: ${String(error)}\n`);
+  if (bus !== undefined) {
+    return eventBridgePublisher(bus, createLog("error", { command: "events replay" }, "text"));
+  }
+  if (dataDir === undefined) throw new Error("Say to which event bus: --bus NAME, or EVENT_BUS.");
+  return embeddedPublisher(eventsIn(dataDir), { onError });
+}
+
+type Counts = { accounts: number; published: number; unreadable: number };
+
+/** Publishes an account's changes again, oldest first. Throws when one cannot be published. */
+async function replayAccount(
+  table: Table,
+  accountId: string,
+  span: { sinceMs: number; untilMs: number },
+  { publish, counts }: { publish: EventPublisher; counts: Counts },
+): Promise<void> {
+  counts.accounts += 1;
+  for await (const rows of changeRows(table, accountId, span)) {
+    const events = rows.flatMap((row): Event[] => {
+      const { success, data } = StoredChange.safeParse(row);
+      return success ? [eventOf(data)] : [];
+    });
+    counts.unreadable += rows.length - events.length;
+    const failed = await publishInOrder(publish, events);
+    counts.published += events.length - failed.length;
+    const [first] = failed.map((index) => events[index]);
+    if (first) {
+      throw new Error(
+        `${counts.published} events were published; ${failed.length} of account ${accountId} were not, the first ` +
+          `of them of ${first.timestamp}. Run it again: consumers pass over what they had.`,
+      );
+    }
+  }
+}
+
+async function replay(table: Table, options: Record<string, string>, place: Place): Promise<Record<string, unknown>> {
+  const { since = "", until, account, bus } = options;
+  const publish = publisherFor(place, bus ?? (place.dataDir === undefined ? process.env["EVENT_BUS"] : undefined));
+  const span = { sinceMs: Date.parse(since), untilMs: until === undefined ? Infinity : Date.parse(until) };
+  const counts: Counts = { accounts: 0, published: 0, unreadable: 0 };
+  const ids = account === undefined ? accountIds(table) : [(await getAccount(table, account)).id];
+  for await (const id of ids) await replayAccount(table, id, span, { publish, counts });
+  return counts;
+}
+
+async function listDeadLetters({ dataDir }: Place): Promise<Record<string, unknown>> {
+  if (dataDir === undefined) {
+    throw new Error("The dead letters of a deployed table are in its queue: docs/events.md says how to read them.");
+  }
+  const letters = await newestOf(deadLettersIn(dataDir), DeadLetter);
+  return { count: letters.length, dead_letters: letters };
+}
+
+/** What an operator can do with the events that changes are published as. */
+export const eventCommands: Record<string, Command> = {
+  "events replay": {
+    summary: "Publish the changes of a span of time again, oldest first.",
+    options: {
+      since: { description: "The first instant, such as 2026-07-01T12:00:00Z.", schema: Time },
+      until: { description: "The instant before which to end; now when left out.", schema: Time.optional() },
+      account: { description: "One account's id; all accounts when left out.", schema: Id.optional() },
+      bus: {
+        description: "The event bus (or EVENT_BUS), for a deployed table.",
+        schema: z.string().min(1).optional(),
+      },
+    },
+    run: replay,
+  },
+  "events dead-letters": {
+    summary: "List the changes that the local runtime gave up publishing.",
+    options: {},
+    run: (_table, _options, place) => listDeadLetters(place),
+  },
+};

@@ -1,0 +1,56 @@
+import * as z from "zod";
+
+import { accountsMatching } from "../accounts/account.ts";
+import { entryKey } from "../table/journal.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Reader, Table } from "../table/table.ts";
+import type { Item } from "../table/writes.ts";
+import { changeKey, changesOf } from "./record.ts";
+
+/** What the sort key of every change begins with, whatever its account. */
+export const changeKeyPrefix: string = changeKey("", "").SK;
+
+const pageSize = 500;
+const Pointer = z.object({ account_id: z.string() });
+
+/** The ids of all accounts, oldest first. */
+export async function* accountIds(table: Table): AsyncGenerator<string> {
+  for (let skip = 0; ; skip += pageSize) {
+    const { rows, total } = await readRows(table, accountsMatching({}), { skip, take: pageSize });
+    for (const row of rows) yield Pointer.parse(row).account_id;
+    if (skip + pageSize >= total) return;
+  }
+}
+
+/**
+ * The rows of an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. The
+ * rows are as they are stored: whoever reads them parses them.
+ */
+export async function* changeRows(
+  table: Reader,
+  accountId: string,
+  { sinceMs, untilMs = Infinity }: { sinceMs: number; untilMs?: number },
+): AsyncGenerator<Item[]> {
+  const { partition } = changesOf(accountId);
+  const until = boundary(accountId, untilMs);
+  let from = boundary(accountId, sinceMs);
+  for (;;) {
+    const rows = await table.between(partition, from, until, { limit: pageSize });
+    // `between` includes its ends: from the second page on the first row is the last one again.
+    const page = rows.filter(({ SK }) => SK > from);
+    if (page.length > 0) yield page;
+    const last = rows.at(-1);
+    if (!last || rows.length < pageSize) return;
+    from = last.SK;
+  }
+}
+
+const latestMs = 2 ** 48 - 1;
+
+/** The sort key before that of every change made at an instant or later: the start of their UUIDv7. */
+function boundary(accountId: string, atMs: number): string {
+  const hex = Math.min(Math.max(0, Math.ceil(atMs)), latestMs)
+    .toString(16)
+    .padStart(12, "0");
+  return entryKey(changesOf(accountId), `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
+}

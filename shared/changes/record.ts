@@ -1,0 +1,83 @@
+import * as z from "zod";
+
+import { timeOrderedId } from "../ids.ts";
+import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
+import type { Key, Write } from "../table/writes.ts";
+import type { Change } from "./kind.ts";
+
+/*
+ * Every change of an account is one entry of its journal, written by the transaction of the change: the
+ * audit log reads it, and the table's stream publishes it (transactional outbox).
+ *
+ * Access patterns
+ *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (journal.ts)
+ */
+export const changesOf = (accountId: string): Journal => ({
+  partition: `ACCOUNT#${accountId}`,
+  name: "changes",
+  retentionDays: 400,
+});
+
+export const changeKey = (accountId: string, id: string): Key => entryKey(changesOf(accountId), id);
+
+export const ActorType = z.enum(["user", "service_account", "operator", "system"]);
+
+/** Who changes something, by which function, and from where. */
+export type Author = {
+  /** The function that was called, or what the operator or the system did. */
+  action: string;
+  actor: { type: z.output<typeof ActorType>; id: string; email?: string };
+  requestId: string;
+  sourceIp?: string;
+  userAgent?: string;
+};
+
+const View = z.record(z.string(), z.unknown());
+
+export const StoredChange = z.object({
+  id: z.string(),
+  type: z.string(),
+  account_id: z.string(),
+  at: z.string(),
+  action: z.string(),
+  actor_type: ActorType,
+  actor_id: z.string(),
+  actor_email: z.string().optional(),
+  source_ip: z.string().optional(),
+  user_agent: z.string().optional(),
+  request_id: z.string(),
+  resource_type: z.string(),
+  resource_id: z.string(),
+  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  before: z
+    .string()
+    .transform((text) => View.parse(JSON.parse(text)))
+    .optional(),
+  after: z
+    .string()
+    .transform((text) => View.parse(JSON.parse(text)))
+    .optional(),
+});
+export type StoredChange = z.output<typeof StoredChange>;
+
+/** The writes that record changes of one transaction. */
+export function recordWrites(accountId: string, changes: readonly Change[], author: Author, now: Date): Write[] {
+  const rows = changes.map(({ type, resource, before, after }, index): z.input<typeof StoredChange> => ({
+    id: timeOrderedId(now, index),
+    type,
+    account_id: accountId,
+    at: now.toISOString(),
+    action: author.action,
+    actor_type: author.actor.type,
+    actor_id: author.actor.id,
+    actor_email: author.actor.email,
+    source_ip: author.sourceIp,
+    user_agent: author.userAgent,
+    request_id: author.requestId,
+    resource_type: resource.type,
+    resource_id: resource.id,
+    ...(before ? { before: JSON.stringify(before) } : {}),
+    ...(after ? { after: JSON.stringify(after) } : {}),
+  }));
+  return appendEntries(changesOf(accountId), rows, now);
+}

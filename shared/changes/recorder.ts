@@ -1,0 +1,45 @@
+import { requireMatch, type Tags } from "../etag.ts";
+import type { Claim } from "../idempotency.ts";
+import type { Plan, Table } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import type { Change } from "./kind.ts";
+import { recordWrites, type Author } from "./record.ts";
+
+/** What a transaction wants to do, and which changes of resources that makes: each is recorded with it. */
+export type ChangePlan<T> = Plan<T> & {
+  changes: readonly Change[];
+  /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
+  matched?: boolean;
+};
+
+/**
+ * Runs a plan as `Table.commit` does, and in the same transaction records its changes for the audit log and
+ * the events. The only way for a route to write.
+ */
+export type Commit = <T>(plan: () => Promise<ChangePlan<T>>) => Promise<T>;
+
+type Recording = {
+  table: Table;
+  accountId: string;
+  author: Author;
+  now: () => Date;
+  /** The idempotency key whose answer the transaction stores. */
+  claim?: Claim | undefined;
+  /** What the caller last saw of the resource `targetId`. */
+  ifMatch?: Tags | undefined;
+  targetId?: string | undefined;
+};
+
+/** A `commit` in one account for one author. */
+export function recorder({ table, accountId, author, now, claim, ifMatch, targetId }: Recording): Commit {
+  return (plan) =>
+    table.commit(async () => {
+      const { writes, value, changes, matched = false } = await plan();
+      for (const { resource, before } of changes) {
+        if (before && resource.id === targetId && !matched) requireMatch(ifMatch, before);
+      }
+      const recorded = recordWrites(accountId, changes, author, now());
+      const answer: Write[] = claim ? [claim.settle(value)] : [];
+      return { value, writes: [...writes, ...recorded, ...answer] };
+    });
+}

@@ -1,0 +1,121 @@
+import { createHash, randomUUID } from "node:crypto";
+
+import * as z from "zod";
+
+import type { Principal } from "./auth/principal.ts";
+import { InvalidInput, Problem } from "./errors.ts";
+import type { ParsedInput } from "./input.ts";
+import type { Route } from "./route.ts";
+import type { Table } from "./table/table.ts";
+import type { Key, Write } from "./table/writes.ts";
+
+/*
+ * A POST with an Idempotency-Key first claims the key, so that of several requests one runs. The answer is
+ * stored by the transaction that has the effect: either both are there or neither. A process that dies
+ * before it leaves a claim that lapses; one that dies after it leaves an answer that is found.
+ *
+ * Access patterns
+ *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
+ */
+const keyOf = (principalId: string, route: string, key: string): Key => ({
+  PK: `PRINCIPAL#${principalId}`,
+  SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
+});
+
+const keptMs = 86_400_000;
+/** Longer than any of our Lambdas lives. */
+const leaseMs = 30_000;
+
+const Found = z.object({
+  fingerprint: z.string(),
+  owner: z.string(),
+  state: z.enum(["running", "done"]),
+  lease_until: z.coerce.number(),
+  body: z.string().optional(),
+});
+type Found = z.output<typeof Found>;
+
+/** A key that this request has to itself until its transaction stores the answer or it is let go. */
+export type Claim = {
+  /** The write that stores the answer `value` makes, for the transaction that has the effect. */
+  settle: (value: unknown) => Write;
+  /** Whether `result` is the value whose answer was stored. */
+  isSettledWith: (result: unknown) => boolean;
+  /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
+  release: () => Promise<void>;
+};
+
+type Keyed = { principal: Principal; route: Route; key: string; input: ParsedInput; now: Date };
+
+/** The same for two requests that ask for the same: parsed input, its members in one order. */
+function fingerprintOf({ params, query, body }: ParsedInput): string {
+  const ordered = (_: string, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash("sha256").update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
+}
+
+/**
+ * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
+ * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer was secret.
+ */
+export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
+  const { principal, route, key, input, now } = keyed;
+  const at = now.getTime();
+  const record = keyOf(principal.id, route.name, key);
+  const fingerprint = fingerprintOf(input);
+  const owner = randomUUID();
+  const put = {
+    ...record,
+    fingerprint,
+    owner,
+    state: "running",
+    lease_until: at + leaseMs,
+    expires_at: at + keptMs,
+    ttl: Math.ceil((at + keptMs) / 1000),
+  };
+  const first = await table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } });
+  if (first.done) return claimOf(table, record, owner, route);
+  const found = Found.parse(first.found);
+  if (found.fingerprint !== fingerprint) throw usedOtherwise();
+  if (found.state === "done") return { replay: storedAnswer(found) };
+  if (found.lease_until > at) throw inFlight();
+  const second = await table.attempt({ put, if: { owner: found.owner, state: "running" } });
+  if (!second.done) throw inFlight();
+  return claimOf(table, record, owner, route);
+}
+
+function claimOf(table: Table, record: Key, owner: string, route: Route): Claim {
+  const mine = { owner, state: "running" };
+  let settledWith: { value: unknown } | undefined;
+  return {
+    settle: (value) => {
+      settledWith = { value };
+      const body = route.secret ? undefined : JSON.stringify(route.output.parse(value));
+      return { update: record, set: { state: "done", body }, if: mine, orElse: inFlight };
+    },
+    isSettledWith: (result) => settledWith?.value === result,
+    // Should this fail too, the claim lapses by itself.
+    release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
+  };
+}
+
+function storedAnswer({ body }: Found): unknown {
+  if (body !== undefined) return JSON.parse(body);
+  throw new Problem("secret_already_shown", "This request was answered before, with a secret that is shown only once.");
+}
+
+const usedOtherwise = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["header", "idempotency-key"],
+      msg: "This key was used for another request: use a new one for each",
+      type: "idempotency_key_reused",
+    },
+  ]);
+
+const inFlight = (): Problem =>
+  new Problem("idempotency_in_flight", "The first request with this key is still running. Try again.", {
+    retry_after: 1,
+  });

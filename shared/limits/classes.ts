@@ -1,0 +1,19 @@
+/** How often a principal may call: `perMinute` for ever, and up to `burst` at once after a pause. */
+export type Limit = { perMinute: number; burst: number };
+
+/**
+ * The classes a route can be of. When the table cannot be asked, `open` lets the request pass, as refusing
+ * it would add to the outage; `closed` refuses it, where passing would let somebody guess, or pester others.
+ */
+export const limitClasses = {
+  default: { perMinute: 600, burst: 100, whenTableFails: "open" },
+  /** What makes or shows a secret. */
+  sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
+  /** What reads much to answer little. */
+  search: { perMinute: 120, burst: 40, whenTableFails: "open" },
+  /** What makes us call or write to somebody else. */
+  outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
+} as const satisfies Record<string, Limit & { whenTableFails: "open" | "closed" }>;
+
+export type LimitClass = keyof typeof limitClasses;
+export const limitClassNames = Object.keys(limitClasses) as LimitClass[];

@@ -1,0 +1,187 @@
+import { InvalidInput } from "../errors.ts";
+import { timeOf } from "../ids.ts";
+import {
+  attributeOf,
+  dayMs,
+  dayOfRank,
+  daysIn,
+  endOfTimeMs,
+  isCut,
+  monthOf,
+  totalOf,
+  type Day,
+  type Span,
+} from "./journal-days.ts";
+import type { Reader } from "./table.ts";
+import type { Item, Key, Write } from "./writes.ts";
+
+/*
+ * An append-only log in the order of time, with exact totals and pages. Concurrent transactions append
+ * without touching the same item: the counts of a month's days are spread over eight shards, of which
+ * each transaction raises one at random. A page is one query over the counters, which tell the day that
+ * holds its first entry, and one or two queries that skip inside of that day only.
+ *
+ * Access patterns (PK is the journal's partition)
+ *   entries, by the time in their id   JOURNAL#<name>#ENTRY#<UUIDv7>
+ *   counts of a month's days           JOURNAL#<name>#COUNT#<yyyy-mm>#<shard>, one attribute per day: d01 to d31
+ */
+export type Journal = { partition: string; name: string; retentionDays: number };
+
+type Entry = { id: string } & Record<string, unknown>;
+
+const shards = 8;
+const scanLimit = 20_000;
+const chunkSize = 1_000;
+
+/** Where the entry with this id (UUIDv7) is. */
+export const entryKey = (journal: Journal, id: string): Key => ({
+  PK: journal.partition,
+  SK: `JOURNAL#${journal.name}#ENTRY#${id}`,
+});
+
+const counterKey = (journal: Journal, month: string, shard: number): Key => ({
+  PK: journal.partition,
+  SK: `JOURNAL#${journal.name}#COUNT#${month}#${shard}`,
+});
+
+/**
+ * The writes that append entries, whose ids are UUIDv7 made from about `now`: one for each and one for
+ * each month they fall into. At most once per journal in a transaction, which cannot write an item twice.
+ */
+export function appendEntries(journal: Journal, rows: readonly Entry[], now: Date): Write[] {
+  // The table may drop them once no reader looks any more; two days for clocks that disagree.
+  const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
+  const shard = Math.floor(Math.random() * shards);
+  const counts = new Map<string, Record<string, number>>();
+  for (const { id } of rows) {
+    const atMs = timeOf(id)?.getTime();
+    if (atMs === undefined) throw new RangeError(`${id} is not a UUIDv7.`);
+    const days = counts.get(monthOf(atMs)) ?? {};
+    const day = attributeOf(atMs);
+    counts.set(monthOf(atMs), { ...days, [day]: (days[day] ?? 0) + 1 });
+  }
+  return [
+    ...rows.map((row): Write => ({ put: { ...row, ...entryKey(journal, row.id), ttl }, if: "absent" })),
+    ...[...counts].map(([month, add]): Write => ({ update: counterKey(journal, month, shard), set: { ttl }, add })),
+  ];
+}
+
+type Options = { skip: number; take: number; since?: Date; until?: Date; keep?: (row: Item) => boolean };
+type Page = { rows: Item[]; total: number };
+
+/**
+ * The entries of ranks `skip` to `skip + take − 1`, newest first, and the exact total, from `since` on
+ * and before `until`. Whole UTC days older than the retention are not there. With `keep`, only the
+ * entries it holds for are listed and counted: all of the range are read for that, and one that holds
+ * more than 20,000 throws InvalidInput at `query.since`.
+ */
+export async function readEntries(table: Reader, journal: Journal, options: Options, now: Date): Promise<Page> {
+  const span = spanOf(journal, options, now);
+  if (span.fromMs >= span.untilMs) return { rows: [], total: 0 };
+  const days = await readDays(table, journal, span);
+  const { keep } = options;
+  if (keep) return readKept(table, journal, span, days, { ...options, keep });
+  const exact = await countCutDays(table, journal, days);
+  const total = totalOf(exact);
+  const count = Math.max(0, Math.min(options.take, total - options.skip));
+  const rows = count === 0 ? [] : await readRanks(table, journal, span.fromMs, exact, options.skip, count);
+  return { rows, total };
+}
+
+function spanOf({ retentionDays }: Journal, { since, until }: Options, now: Date): Span {
+  const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
+  return {
+    fromMs: Math.max(since?.getTime() ?? 0, oldestMs, 0),
+    untilMs: Math.min(until?.getTime() ?? Infinity, endOfTimeMs),
+  };
+}
+
+async function readDays(table: Reader, journal: Journal, span: Span): Promise<Day[]> {
+  const first = counterKey(journal, monthOf(span.fromMs), 0).SK;
+  const last = counterKey(journal, monthOf(span.untilMs - 1), shards).SK;
+  return daysIn(span, await table.between(journal.partition, first, last));
+}
+
+/** The same days with the counts of those that the range covers in part: their entries have to be read for that. */
+const countCutDays = (table: Reader, journal: Journal, days: readonly Day[]): Promise<Day[]> =>
+  Promise.all(
+    days.map(async (day) => {
+      if (!isCut(day)) return day;
+      let count = 0;
+      await scan(table, journal, day, () => (count += 1));
+      return { ...day, count };
+    }),
+  );
+
+/** A sort key that is after all entries before this instant and before all others: the start of a UUIDv7, alone. */
+function boundary(journal: Journal, atMs: number): string {
+  const hex = atMs.toString(16).padStart(12, "0");
+  return entryKey(journal, `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
+}
+
+function read(table: Reader, journal: Journal, { fromMs, untilMs }: Span, limit: number, newestFirst: boolean) {
+  const [from, until] = [boundary(journal, fromMs), boundary(journal, untilMs)];
+  return table.between(journal.partition, from, until, { limit, newestFirst });
+}
+
+/** `count` entries from the one of rank `skip` on; the day that holds it is read from the nearer end. */
+async function readRanks(
+  table: Reader,
+  journal: Journal,
+  fromMs: number,
+  days: readonly Day[],
+  skip: number,
+  count: number,
+): Promise<Item[]> {
+  const { day, before } = dayOfRank(days, skip);
+  const newer = skip - before;
+  const left = day.count - newer;
+  const older = Math.max(0, count - left);
+  if (newer + count <= left + older) {
+    return (await read(table, journal, { ...day, fromMs }, newer + count, true)).slice(newer);
+  }
+  const [inDay, afterDay] = await Promise.all([
+    read(table, journal, day, left, false),
+    older === 0 ? [] : read(table, journal, { fromMs, untilMs: day.fromMs }, older, true),
+  ]);
+  return [...inDay.toReversed().slice(0, count), ...afterDay];
+}
+
+async function readKept(
+  table: Reader,
+  journal: Journal,
+  span: Span,
+  days: readonly Day[],
+  { skip, take, keep }: { skip: number; take: number; keep: (row: Item) => boolean },
+): Promise<Page> {
+  // The counts of whole days are an upper bound: only where it is too high is it worth the reading.
+  if (totalOf(days) > scanLimit) refuseOver(totalOf(await countCutDays(table, journal, days)));
+  const rows: Item[] = [];
+  let total = 0;
+  await scan(table, journal, span, (row) => {
+    if (!keep(row)) return;
+    if (total >= skip && rows.length < take) rows.push(row);
+    total += 1;
+  });
+  return { rows, total };
+}
+
+function refuseOver(count: number): void {
+  if (count <= scanLimit) return;
+  const msg = `This range holds ${count} entries, and at most ${scanLimit} can be searched. Narrow it with since and until`;
+  throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
+}
+
+/** Visits the entries of a span, newest first, a chunk at a time so that they need not fit into memory together. */
+async function scan(table: Reader, journal: Journal, span: Span, visit: (row: Item) => void): Promise<void> {
+  const from = boundary(journal, span.fromMs);
+  let until = boundary(journal, span.untilMs);
+  for (;;) {
+    // `between` includes its ends: from the second chunk on the first row is the last one again.
+    const chunk = await table.between(journal.partition, from, until, { limit: chunkSize, newestFirst: true });
+    for (const row of chunk) if (row.SK < until) visit(row);
+    const last = chunk.at(-1);
+    if (!last || chunk.length < chunkSize) return;
+    until = last.SK;
+  }
+}

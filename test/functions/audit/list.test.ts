@@ -1,0 +1,173 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+
+import { changesOf } from "../../../shared/changes/record.ts";
+import { timeOrderedId } from "../../../shared/ids.ts";
+import { appendEntries } from "../../../shared/table/journal.ts";
+import { doors, through } from "../../support/doors.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, newServiceAccount, testTable, type Account, type User } from "../../support/world.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Stops the clock a minute from now, after whatever was set up before; answers how to move it on and read it. */
+function stopClock() {
+  const startMs = Date.now() + 60_000;
+  const iso = (seconds: number) => new Date(startMs + seconds * 1000).toISOString();
+  vi.useFakeTimers({ toFake: ["Date"], now: startMs });
+  return { iso, tick: (seconds: number) => vi.setSystemTime(startMs + seconds * 1000) };
+}
+
+const pathOf = ({ id }: Account, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
+
+const addWorkspace = async (account: Account, { token }: User, name: string): Promise<string> =>
+  (await request("POST", pathOf(account, "workspaces"), { token, body: { name } })).body.id;
+
+const logOf = (account: Account, query: string, token = account.owner.token) =>
+  request("GET", pathOf(account, `audit-log?${query}`), { token });
+
+test("tells who changed what, when, by which request and from where, newest first", async () => {
+  const account = await newAccount();
+  const { iso, tick } = stopClock();
+  const sent = { token: account.owner.token, headers: { "user-agent": "Tester/1.0" } };
+  const added = await request("POST", pathOf(account, "workspaces"), { ...sent, body: { name: "Sales" } });
+  tick(1);
+  const path = pathOf(account, `workspaces/${added.body.id}`);
+  const renamed = await request("PATCH", path, { ...sent, body: { name: "Support" } });
+  tick(2);
+  const deleted = await request("DELETE", path, sent);
+  const { status, body } = await logOf(account, `since=${iso(0)}`);
+  const same = {
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+    account_id: account.id,
+    actor: { type: "user", id: account.owner.id, email: `${account.owner.id}@example.com` },
+    resource: { type: "workspace", id: added.body.id },
+    source_ip: "127.0.0.1",
+    user_agent: "Tester/1.0",
+  };
+  const did = (action: string, event_type: string, seconds: number, { headers }: typeof added) => {
+    return { ...same, action, event_type, occurred_at: iso(seconds), request_id: headers["x-request-id"] };
+  };
+  const items = [
+    { ...did("workspaces.delete", "workspace.deleted", 2, deleted), before: renamed.body, after: null },
+    { ...did("workspaces.update", "workspace.updated", 1, renamed), before: added.body, after: renamed.body },
+    { ...did("workspaces.add", "workspace.created", 0, added), before: null, after: added.body },
+  ];
+  expect(status).toBe(200);
+  expect(body).toEqual({ items, page: 1, page_size: 25, total: 3 });
+});
+
+test("names a service account as the actor, and a program that does not say what it is as null", async () => {
+  const account = await newAccount();
+  const program = await newServiceAccount(account, { capability: "workspace.manage" });
+  const { iso } = stopClock();
+  await addWorkspace(account, program, "Sales");
+  const { body } = await logOf(account, `since=${iso(0)}`);
+  const actor = { type: "service_account", id: program.id, email: `${program.publicId}@service-accounts.invalid` };
+  expect(body).toMatchObject({ total: 1, items: [{ actor, user_agent: null }] });
+});
+
+test("has no entry for what was only read or was refused", async () => {
+  const account = await newAccount();
+  const { token } = account.owner;
+  const member = await newMember(account, { role: "viewer" });
+  const { iso } = stopClock();
+  const id = await addWorkspace(account, account.owner, "Sales");
+  const path = pathOf(account, `workspaces/${id}`);
+  expect((await request("GET", path, { token })).status).toBe(200);
+  const refused = [
+    await request("POST", pathOf(account, "workspaces"), { token, body: { name: "Sales" } }),
+    await request("PATCH", path, { token, body: { name: "" } }),
+    await request("DELETE", path, { token: member.token }),
+    await request("DELETE", path.slice(0, -1) + (path.endsWith("0") ? "1" : "0"), { token }),
+  ];
+  expect(refused.map(({ status }) => status)).toEqual([409, 422, 403, 404]);
+  const { body } = await logOf(account, `since=${iso(0)}`);
+  expect(body).toMatchObject({ total: 1, items: [{ event_type: "workspace.created" }] });
+});
+
+test("shows each account its own entries only, and only to those who manage who may do what", async () => {
+  const [mine, other] = [await newAccount(), await newAccount()];
+  const member = await newMember(mine, { role: "manager" });
+  const { iso } = stopClock();
+  const id = await addWorkspace(mine, mine.owner, "Mine");
+  const otherId = await addWorkspace(other, other.owner, "Other");
+  expect((await logOf(mine, `since=${iso(0)}`)).body).toMatchObject({ total: 1, items: [{ resource: { id } }] });
+  expect((await logOf(mine, `resource_id=${otherId}`)).body).toMatchObject({ total: 0, items: [] });
+  expect((await logOf(mine, "", member.token)).body).toMatchObject({ status: 403, required_capability: "auth.manage" });
+  expect((await logOf(mine, "", other.owner.token)).status).toBe(404);
+});
+
+describe.each(doors)("by %s", (door) => {
+  const list = async (account: Account, args: Record<string, unknown>) =>
+    (await through(door)("audit.list", { account_id: account.id, ...args }, account.owner)).body;
+
+  test("pages have the entries of one list, and the total is exact", async () => {
+    const account = await newAccount();
+    const { iso, tick } = stopClock();
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index++) {
+      tick(index);
+      ids.unshift(await addWorkspace(account, account.owner, `W${index}`));
+    }
+    const pages = [];
+    for (const page of [1, 2, 3, 4]) pages.push(await list(account, { since: iso(0), page, page_size: 2 }));
+    expect(pages.map(({ page, page_size, total }) => [page, page_size, total])).toEqual(
+      [1, 2, 3, 4].map((page) => [page, 2, 5]),
+    );
+    const shown = pages.map(({ items }) => items.map((entry: { resource: { id: string } }) => entry.resource.id));
+    expect(shown).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
+  });
+
+  test("filters by actor, function, resource and time, all at once where several are given", async () => {
+    const account = await newAccount();
+    const member = await newMember(account, { role: "manager" });
+    const { iso, tick } = stopClock();
+    const first = await addWorkspace(account, account.owner, "First");
+    tick(1);
+    const second = await addWorkspace(account, member, "Second");
+    tick(2);
+    await request("DELETE", pathOf(account, `workspaces/${first}`), { token: member.token });
+    const found = async (args: Record<string, unknown>) => {
+      const { items, total } = await list(account, { since: iso(0), ...args });
+      expect(total).toBe(items.length);
+      return items.map((entry: { occurred_at: string }) => [iso(0), iso(1), iso(2)].indexOf(entry.occurred_at));
+    };
+    expect(await found({})).toEqual([2, 1, 0]);
+    expect(await found({ actor_id: member.id.toUpperCase() })).toEqual([2, 1]);
+    expect(await found({ action: "workspaces.add" })).toEqual([1, 0]);
+    expect(await found({ resource_id: first })).toEqual([2, 0]);
+    expect(await found({ resource_id: second, actor_id: account.owner.id })).toEqual([]);
+    expect(await found({ since: iso(1) })).toEqual([2, 1]);
+    expect(await found({ until: iso(1) })).toEqual([0]);
+    expect(await found({ since: iso(1).replace("Z", "+00:00"), until: iso(2), action: "workspaces.add" })).toEqual([1]);
+    expect(await found({ since: iso(3) })).toEqual([]);
+  });
+
+  test("refuses to search more than 20,000 entries, and pages through them all the same", async () => {
+    const account = await newAccount();
+    const now = new Date();
+    const entries = Array.from({ length: 20_001 }, () => ({ id: timeOrderedId(now) }));
+    // Their counters are enough: what is refused is not read.
+    const counters = appendEntries(changesOf(account.id), entries, now).filter((write) => "update" in write);
+    await testTable().commit(async () => ({ value: undefined, writes: counters }));
+    expect(await list(account, { action: "workspaces.add" })).toMatchObject({
+      detail: [{ loc: ["query", "since"], msg: expect.stringContaining("Narrow it with since and until") }],
+    });
+    expect((await list(account, {})).total).toBeGreaterThan(20_000);
+  });
+
+  test.each([
+    ["actor_id", "somebody"],
+    ["action", ""],
+    ["resource_id", "x".repeat(101)],
+    ["since", "yesterday"],
+    ["until", "2026-02-30T00:00:00Z"],
+  ])("refuses %s=%s", async (name, value) => {
+    const account = await newAccount();
+    expect(await list(account, { [name]: value })).toMatchObject({
+      detail: [{ loc: expect.arrayContaining([name]) }],
+    });
+  });
+});

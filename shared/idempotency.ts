@@ -6,6 +6,7 @@ import type { Principal } from "./auth/principal.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
+import type { Attempt } from "./table/attempt.ts";
 import type { Table } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
 
@@ -75,15 +76,28 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     expires_at: at + keptMs,
     ttl: Math.ceil((at + keptMs) / 1000),
   };
-  const first = await table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } });
-  if (first.done) return claimOf(table, record, owner, route);
+  const claim = claimOf(table, record, owner, route);
+  const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
+  if (first.done) return claim;
   const found = Found.parse(first.found);
+  // The answer to our own write was lost, and the SDK sent it again.
+  if (found.owner === owner) return claim;
   if (found.fingerprint !== fingerprint) throw usedOtherwise();
   if (found.state === "done") return { replay: storedAnswer(found) };
   if (found.lease_until > at) throw inFlight();
-  const second = await table.attempt({ put, if: { owner: found.owner, state: "running" } });
-  if (!second.done) throw inFlight();
-  return claimOf(table, record, owner, route);
+  const second = await sureOf(claim, table.attempt({ put, if: { owner: found.owner, state: "running" } }));
+  if (!second.done && second.found["owner"] !== owner) throw inFlight();
+  return claim;
+}
+
+/** A claim that may or may not have been written is let go, so that the caller may try again at once. */
+async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
+  try {
+    return await attempt;
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
 }
 
 function claimOf(table: Table, record: Key, owner: string, route: Route): Claim {

@@ -17,6 +17,8 @@ export type Bucket = {
   owed: number;
   /** Until when the table said no. */
   deniedUntil: number;
+  /** The write under way; who asks meanwhile waits for what it brings. */
+  writing?: Promise<unknown> | undefined;
 };
 
 export const newBucket = (): Bucket => ({ tat: 0, leased: 0, leasedUntil: 0, owed: 0, deniedUntil: 0 });
@@ -39,9 +41,10 @@ export function takeLeased(bucket: Bucket, cost: number, now: number): boolean {
   return true;
 }
 
-/** What one write charges: the cost, what is owed, and a few in advance while more than half of the burst is left. */
+/** What one write charges: the cost, what is owed, and for a single request a few more while half of the burst is left. */
 export function chargeOf(bucket: Bucket, limit: Limit, cost: number, now: number): { total: number; ahead: number } {
-  const ahead = remaining(bucket, limit, now) > limit.burst / 2 ? Math.floor(limit.burst / 10) : 0;
+  const isFar = cost === 1 && remaining(bucket, limit, now) > limit.burst / 2;
+  const ahead = isFar ? Math.floor(limit.burst / 10) : 0;
   return { total: cost + ahead + bucket.owed, ahead };
 }
 

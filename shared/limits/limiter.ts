@@ -79,11 +79,21 @@ async function chargeTable(what: Charge, place: Place): Promise<RateState> {
   const now = place.now().getTime();
   const name = [what.principalId, what.class, ...(own ? [what.accountId] : [])].join("#");
   const bucket = place.memory.buckets.get(name) ?? remember(place.memory.buckets, name, newBucket());
-  if (now < bucket.deniedUntil) throw tooMany(what, limit, bucket, now);
-  if (!takeLeased(bucket, what.cost, now) && !(await write(name, bucket, limit, what.cost, now, place.table))) {
-    throw tooMany(what, limit, bucket, now);
+  while (now >= bucket.deniedUntil) {
+    if (takeLeased(bucket, what.cost, now)) return stateOf(what, limit, bucket, now);
+    if (bucket.writing) {
+      await bucket.writing.catch(() => undefined);
+      continue;
+    }
+    const writing = write(name, bucket, limit, what.cost, now, place.table);
+    bucket.writing = writing;
+    try {
+      if (await writing) return stateOf(what, limit, bucket, now);
+    } finally {
+      bucket.writing = undefined;
+    }
   }
-  return stateOf(what, limit, bucket, now);
+  throw tooMany(what, limit, bucket, now);
 }
 
 async function write(

@@ -7,7 +7,12 @@ import type { Write } from "./writes.ts";
 export const contention = Symbol("contention");
 
 const conflicts = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
-const throttles = new Set(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"]);
+const throttles = new Set([
+  "TransactionConflictException",
+  "ThrottlingException",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+]);
 const outages = new Set(["TimeoutError", "InternalServerError", "ServiceUnavailable", "AbortError", "NetworkingError"]);
 
 /** The strings and numbers of an item, as text. */

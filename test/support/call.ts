@@ -10,7 +10,12 @@ const pathOf = (route: Route, params: Example): string =>
   route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
 
 /** Calls a route over REST with flat arguments. */
-export function callRest(route: Route, example: Example, token?: string): Promise<Answer> {
+export function callRest(
+  route: Route,
+  example: Example,
+  token?: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const query = new URLSearchParams(
     Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]): [string, string] => [
       name,
@@ -20,7 +25,7 @@ export function callRest(route: Route, example: Example, token?: string): Promis
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;
   const target = pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : "");
-  return request(route.method, target, { token, ...(hasBody ? { body } : {}) });
+  return request(route.method, target, { token, headers, ...(hasBody ? { body } : {}) });
 }
 
 /** The program that calls a route with these arguments. */

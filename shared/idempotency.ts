@@ -48,14 +48,14 @@ export type Claim = {
 
 type Keyed = { principal: Principal; route: Route; key: string; input: ParsedInput; now: Date };
 
+const ordered = (_: string, value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
+
 /** The same for two requests that ask for the same: parsed input, its members in one order. */
-function fingerprintOf({ params, query, body }: ParsedInput): string {
-  const ordered = (_: string, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : value;
-  return createHash("sha256").update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
-}
+const fingerprintOf = ({ params, query, body }: ParsedInput): string =>
+  createHash("sha256").update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
 
 /**
  * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409

@@ -86,10 +86,11 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
     ...(sourceIp === undefined ? {} : { sourceIp }),
     ...(userAgent === undefined ? {} : { userAgent }),
   };
-  const accountId = String(params["account_id"] ?? "");
-  const targetId = Object.values(params).at(-1);
+  const [accountId, targetId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
+    typeof id === "string" ? id : "",
+  );
   const { ifMatch } = headers;
-  const commit = recorder({ table, accountId, author, now, claim, ifMatch, targetId: String(targetId) });
+  const commit = recorder({ table, accountId: accountId ?? "", author, now, claim, ifMatch, targetId });
   return { principal, permissions, requestId, table, commit, ifMatch, log, now };
 }
 

@@ -15,23 +15,26 @@ const grantsAtOnce = 10;
  * them away.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, commit } = context;
-  const wasThere = await dropWorkspace(accountId, id, context);
-  while ((await assignmentsOn(table, accountId, { type: "workspace", id })).length > 0) {
-    await commit(async () => ({ value: undefined, ...(await planPurge(accountId, id, context)) }));
+  const { commit } = context;
+  const dropped = await dropWorkspace(accountId, id, context);
+  for (let isMore = dropped !== "gone"; isMore;) {
+    isMore = await commit(async () => {
+      const { isAll, ...purge } = await planPurge(accountId, id, context);
+      return { value: !isAll, ...purge };
+    });
   }
-  if (!wasThere) throw notFound();
+  if (dropped === "missing") throw notFound();
 }
 
-/** Deletes the workspace itself with its first few grants; false when there is none. */
-async function dropWorkspace(accountId: string, id: string, context: Context): Promise<boolean> {
+/** Deletes the workspace itself with its first few grants, and says whether there are more of these. */
+async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);
-  if (ordinal === undefined) return false;
+  if (ordinal === undefined) return "missing";
   return commit(async () => {
     const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
     const workspace = StoredWorkspace.safeParse(others[0]).data;
-    if (workspace?.id !== id) return { value: false, writes: [], changes: [] };
+    if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [] };
     if (workspace.domain_count > 0) {
       throw new Problem("workspace_not_empty", "Move or delete the domains of this workspace first.", {
         domain_count: workspace.domain_count,
@@ -40,14 +43,16 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
     const grants = await planPurge(accountId, id, context);
     return {
-      value: true,
+      value: grants.isAll ? ("gone" as const) : ("more" as const),
       writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });
 }
 
+/** What revokes the first few grants on a workspace; `isAll` when there are no more. */
 async function planPurge(accountId: string, id: string, { table, now }: Context) {
   const bound = await assignmentsOn(table, accountId, { type: "workspace", id });
-  return planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now());
+  const isAll = bound.length <= grantsAtOnce;
+  return { isAll, ...(await planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now())) };
 }

@@ -114,12 +114,16 @@ async function rankWrites(
   return (await Promise.all(planned)).flat();
 }
 
-/** What revokes assignments: nobody holds them any more, and they stay among the revoked. */
+/**
+ * What revokes assignments: nobody holds them any more, and they stay among the revoked. `also` changes
+ * what their subjects hold besides.
+ */
 export async function planRevocation(
   table: Reader,
   accountId: string,
   assignments: readonly Assignment[],
   now: Date,
+  also: readonly HolderChange[] = [],
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const held = assignments.filter(({ kind }) => kind !== "super_admin");
   const changes = held.map((assignment): HolderChange => ({
@@ -128,7 +132,7 @@ export async function planRevocation(
   }));
   const writes = [
     ...revokedItems(accountId, assignments, now),
-    ...(await planHolders(table, accountId, changes)),
+    ...(await planHolders(table, accountId, [...changes, ...also])),
     ...(await rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
       grants.filter((one) => one !== id),
     )),

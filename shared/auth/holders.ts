@@ -17,7 +17,8 @@ export type Subject = { type: "user" | "group" | "service_account"; id: string }
 
 /** What a subject holds; `groups` are those it is an explicit member of, and none for a group. */
 export type Held = Holder & { groups: string[] };
-export type HolderChange = { subject: Subject; change: (held: Held) => Held };
+/** `forget`: a service account that holds nothing after it is forgotten, so that nothing can be given to it. */
+export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
 const nothing: Held = { grants: [], groups: [] };
 
@@ -111,7 +112,10 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
     put: { ...key, ...held, listed_at: listedAt, version: (record?.version ?? 0) + 1 },
     if: condition,
   });
-  if (subject.type === "service_account") return [put(undefined)];
+  if (subject.type === "service_account") {
+    const isForgotten = isEmpty(held) && changes.some(({ forget }) => forget);
+    return [isForgotten ? { delete: key, if: condition } : put(undefined)];
+  }
   const listedAt = record?.listed_at;
   const { state } = await readList(table, accountsOfUser(subject.id), listedAt === undefined ? [] : [listedAt]);
   if (isEmpty(held)) {

@@ -34,11 +34,25 @@ export async function planRemoval(
   const left = await planHolders(
     table,
     accountId,
-    places.map(({ subject_id, subject_type }) => ({
-      subject: { type: subject_type, id: subject_id },
-      change: (held) => ({ ...held, groups: held.groups.filter((id) => id !== groupId) }),
-    })),
+    places.map(({ subject_id: id, subject_type: type }) => ({ subject: { type, id }, change: outOf([groupId]) })),
   );
+  const { writes, changes } = await planUnlisted(table, accountId, groupId, places, state);
+  return { writes: [...writes, ...left], changes };
+}
+
+/** What somebody holds once they are out of groups. */
+const outOf =
+  (groupIds: readonly string[]): HolderChange["change"] =>
+  (held) => ({ ...held, groups: held.groups.filter((id) => !groupIds.includes(id)) });
+
+/** What takes members off the list of a group, where what they hold is changed by other means. */
+async function planUnlisted(
+  table: Reader,
+  accountId: string,
+  groupId: string,
+  places: Places,
+  state?: ListState,
+): Promise<Removal> {
   const pointers = places.map(({ subject_id: id, subject_type: type }): Write => ({
     delete: memberKey(accountId, groupId, { type, id }),
   }));
@@ -48,8 +62,28 @@ export async function planRemoval(
     places.map(({ ordinal }) => ordinal),
   );
   return {
-    writes: [...rows, ...pointers, ...left],
+    writes: [...rows, ...pointers],
     changes: places.map((place) => change(memberKind, "removed", place.subject_id, { before: place })),
+  };
+}
+
+/** What takes a member off the lists of groups, and the change of what it holds that must go with it. */
+export async function planLeft(
+  table: Reader,
+  accountId: string,
+  member: Subject,
+  groupIds: readonly string[],
+): Promise<Removal & { holder: HolderChange["change"] }> {
+  const left = await Promise.all(
+    groupIds.map(async (groupId) => {
+      const place = await table.get(memberKey(accountId, groupId, member), Place);
+      return place ? planUnlisted(table, accountId, groupId, [place]) : { writes: [], changes: [] };
+    }),
+  );
+  return {
+    writes: left.flatMap(({ writes }) => writes),
+    changes: left.flatMap(({ changes }) => changes),
+    holder: outOf(groupIds),
   };
 }
 
@@ -66,12 +100,8 @@ export async function leaveGroups(
   for (const groupId of groupIds) {
     await commit(async () => {
       const place = await table.get(memberKey(accountId, groupId, member), Place);
-      const left: HolderChange["change"] = (held) => ({
-        ...held,
-        groups: held.groups.filter((id) => id !== groupId),
-      });
       if (place) return { value: undefined, ...(await planRemoval(table, accountId, groupId, [place])) };
-      const writes = await planHolders(table, accountId, [{ subject: member, change: left }]);
+      const writes = await planHolders(table, accountId, [{ subject: member, change: outOf([groupId]) }]);
       return { value: undefined, writes, changes: [] };
     });
   }

@@ -9,7 +9,7 @@ import type { Key, Write } from "../table/writes.ts";
 import { accessKey } from "./access.ts";
 import { handedByServiceAccount, requireToHold } from "./escalation.ts";
 import { readHeld } from "./holders.ts";
-import { purgeServiceAccount } from "./service-account-purge.ts";
+import { planPurge, purgeServiceAccount } from "./service-account-purge.ts";
 import { ServiceAccount, serviceAccountKind, type ServiceAccountWithToken } from "./service-account-view.ts";
 import { lastUses, mintServiceToken, tokenEnds, tokenWrite, type MintedToken } from "./service-token.ts";
 
@@ -177,18 +177,19 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   const { table, commit, now } = context;
   const held = await readHeld(table, accountId, { type: "service_account", id });
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
-  await commit(async () => {
+  const isPurged = await commit(async () => {
     const old = await read(table, accountId, id);
     // What an earlier revocation left, having died half-way, is cleared away by this one.
-    if (old.revoked_at !== null && held) return { value: undefined, writes: [], changes: [] };
+    if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
+    const purge = await planPurge(table, accountId, id, now());
     return {
-      value: undefined,
-      writes: [put(revoked), ...writes],
-      changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked })],
+      value: purge !== undefined,
+      writes: [put(revoked), ...writes, ...(purge?.writes ?? [])],
+      changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked }), ...(purge?.changes ?? [])],
     };
   });
-  await purgeServiceAccount(context, accountId, id);
+  if (!isPurged) await purgeServiceAccount(context, accountId, id);
 }

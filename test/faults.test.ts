@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { routes } from "../functions/routes.ts";
+import { changesOf } from "../shared/changes/record.ts";
+import type { Route } from "../shared/route.ts";
+import { readEntries } from "../shared/table/journal.ts";
+import { callRest } from "./support/call.ts";
+import { storedOf } from "./support/doors.ts";
+import { examples, type Example } from "./support/examples.ts";
+import { faults, withFault, type Fault } from "./support/faults.ts";
+import type { Answer } from "./support/request.ts";
+import { newAccount, testTable, type Account } from "./support/world.ts";
+
+type Scene = { account: Account; example: Example; send: () => Promise<Answer> };
+
+async function sceneOf(route: Route): Promise<Scene> {
+  const account = await newAccount();
+  const example = (await examples[route.name]?.(account)) ?? {};
+  const headers = { "idempotency-key": randomUUID() };
+  return { account, example, send: () => callRest(route, example, account.owner.token, headers) };
+}
+
+/** How often a function has taken effect in an account, as the account's own record has it. */
+async function effectsOf(route: Route, { id }: Account): Promise<number> {
+  const keep = (row: Record<string, unknown>) => row["action"] === route.name && row["resource_type"] !== "account";
+  const { rows } = await readEntries(testTable(), changesOf(id), { skip: 0, take: 1_000, keep }, new Date());
+  return new Set(rows.map((row) => row["request_id"])).size;
+}
+
+/** The faults worth trying at a call: what only reads cannot be half done. */
+const worthTrying = (route: Route, command: string): readonly Fault[] => {
+  if (route.access === "read")
+    return command === "UpdateItemCommand" ? ["throttled", "answer lost once"] : ["throttled"];
+  const isWrite = !["GetItemCommand", "BatchGetItemCommand", "QueryCommand"].includes(command);
+  return isWrite ? faults : ["throttled"];
+};
+
+/** The rate limit of the default class is asked for at the same time, and the request goes on without it. */
+const isRight = (route: Route, { status }: Answer): boolean => status === route.status;
+
+async function tryFault(route: Route, fault: Fault, at: number): Promise<void> {
+  const scene = await sceneOf(route);
+  const before = await storedOf(scene.account);
+  const { value: answer } = await withFault(fault, at, scene.send);
+  const place = `${fault} at call ${at}: ${answer.text}`;
+  if (!isRight(route, answer)) {
+    expect(answer.body, place).toMatchObject({ status: 503 });
+    expect(Number(answer.headers["retry-after"]), place).toBeGreaterThan(0);
+    if (fault !== "answer lost") expect(await storedOf(scene.account), place).toEqual(before);
+  }
+  const again = await scene.send();
+  if (route.method === "POST") {
+    const isShown = route.secret && again.body.code === "secret_already_shown";
+    expect(isShown ? route.status : again.status, place).toBe(route.status);
+    expect(await effectsOf(route, scene.account), place).toBe(1);
+  } else {
+    // Done by the first or by the second: a deletion that is done already has nothing left to delete.
+    expect([route.status, ...(route.method === "DELETE" ? [404, 409] : [])], place).toContain(again.status);
+  }
+}
+
+describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
+  test(
+    "is right or a 503 that changes nothing, whichever call of the table fails and how",
+    { timeout: 60_000 },
+    async () => {
+      const { send } = await sceneOf(route);
+      const { value, calls } = await withFault(undefined, -1, send);
+      expect(value.status).toBe(route.status);
+      expect(calls.length).toBeGreaterThan(0);
+      const cases = calls.flatMap((command, at) => worthTrying(route, command).map((fault) => ({ fault, at })));
+      await Promise.all(cases.map(({ fault, at }) => tryFault(route, fault, at)));
+    },
+  );
+});

@@ -7,11 +7,13 @@ import { cloneToFirstAnswer } from "./clone.ts";
 import { decisionCost } from "./decide.ts";
 import { bundleLoad } from "./load.ts";
 import { pageCost } from "./pages.ts";
+import { promiseCost } from "./promises.ts";
 import type { Figure, Suite } from "./suite.ts";
 
 const suites: Record<string, Suite> = {
   pages: pageCost,
   decide: decisionCost,
+  promises: promiseCost,
   load: bundleLoad,
   clone: cloneToFirstAnswer,
 };

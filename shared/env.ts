@@ -29,15 +29,25 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
   }
 }
 
-const Environment = z.object({
-  TABLE_NAME: z.string().min(3),
-  ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
-  /** Web origins whose pages may call the API, with commas. */
-  ALLOWED_ORIGINS: z.string().default(""),
-  /** `text` is for people at a terminal. */
-  LOG_FORMAT: z.enum(["json", "text"]).default("json"),
-  LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
-});
+const Environment = z
+  .object({
+    TABLE_NAME: z.string().min(3),
+    ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
+    /** Web origins whose pages may call the API, with commas. */
+    ALLOWED_ORIGINS: z.string().default(""),
+    /** `text` is for people at a terminal. */
+    LOG_FORMAT: z.enum(["json", "text"]).default("json"),
+    LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+    /** What secrets are sealed with, for functions that seal: a KMS key's id or ARN, or 32 bytes as base64. */
+    SECRETS_KEY_ID: z.string().min(1).optional(),
+    SECRETS_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
+      .optional(),
+  })
+  .refine(({ SECRETS_KEY_ID, SECRETS_KEY }) => SECRETS_KEY_ID === undefined || SECRETS_KEY === undefined, {
+    error: "Give either SECRETS_KEY_ID or SECRETS_KEY",
+  });
 export type Environment = z.output<typeof Environment>;
 
 /** Reads the configuration once it is needed; throws with every missing or malformed name at once. */

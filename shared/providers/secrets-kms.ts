@@ -1,0 +1,77 @@
+import type { KMSClient } from "@aws-sdk/client-kms";
+import * as z from "zod";
+
+import { Problem } from "../errors.ts";
+import { sealBroken, sealedBytes } from "./sealed-text.ts";
+import type { Secrets } from "./secrets.ts";
+
+const prefix = "kms1:";
+
+/** The SDK is loaded by the first secret, as most functions never have one. */
+const loadSdk = () => import("@aws-sdk/client-kms");
+
+async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
+  const { KMSClient } = await loadSdk();
+  return new KMSClient({
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
+  });
+}
+
+const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
+const throttles = new Set(["ThrottlingException", "LimitExceededException", "RequestLimitExceeded"]);
+const silences = new Set(["TimeoutError", "AbortError"]);
+
+/** An SDK error: with the status of the answer, or with a system's code where there was none. */
+const Failure = z.object({
+  name: z.string(),
+  code: z.string().optional().catch(undefined),
+  $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
+});
+
+/** What a caller is told: 503 when KMS cannot do it now, the error itself when it is our own mistake. */
+function failureOf(error: unknown): unknown {
+  const { data } = Failure.safeParse(error);
+  if (!data) return error;
+  const { name, code, $metadata } = data;
+  if (brokenSeals.has(name)) return sealBroken(error);
+  const status = $metadata?.httpStatusCode;
+  const unanswered = status === undefined && (silences.has(name) || code !== undefined);
+  const failing = unanswered || throttles.has(name) || (status ?? 0) >= 500;
+  return failing ? new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 }) : error;
+}
+
+async function call<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/**
+ * Secrets under a KMS key, which never leaves KMS; the context is the EncryptionContext, which CloudTrail
+ * shows. An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ */
+export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
+  let client: Promise<KMSClient> | undefined;
+  const connect = (): Promise<KMSClient> => (client ??= newClient(requestTimeoutMs));
+  return {
+    seal: (plaintext, context) =>
+      call(async () => {
+        const { EncryptCommand } = await loadSdk();
+        const input = { KeyId: keyId, Plaintext: Buffer.from(plaintext), EncryptionContext: context };
+        const { CiphertextBlob } = await (await connect()).send(new EncryptCommand(input));
+        if (!CiphertextBlob) throw new Error("KMS answered Encrypt without a ciphertext");
+        return prefix + Buffer.from(CiphertextBlob).toString("base64");
+      }),
+    open: (sealed, context) =>
+      call(async () => {
+        const { DecryptCommand } = await loadSdk();
+        const input = { KeyId: keyId, CiphertextBlob: sealedBytes(prefix, sealed), EncryptionContext: context };
+        const { Plaintext } = await (await connect()).send(new DecryptCommand(input));
+        if (!Plaintext) throw new Error("KMS answered Decrypt without a plaintext");
+        return Buffer.from(Plaintext).toString("utf8");
+      }),
+  };
+}

@@ -1,0 +1,84 @@
+import { lookup as lookupName } from "node:dns/promises";
+import { isIP } from "node:net";
+
+import { isPublicUnicast } from "../public-address.ts";
+
+export type Address = { address: string; family: number };
+
+/** All addresses of a name, as `dns.lookup` gives them. */
+export type Lookup = (host: string) => Promise<Address[]>;
+
+type Policy = {
+  /** For development: this machine's own addresses too, and plain HTTP to them. */
+  allowLoopback: boolean;
+};
+
+const longestUrl = 2_048;
+
+const isLoopback = (ip: string): boolean => ip === "::1" || (isIP(ip) === 4 && ip.startsWith("127."));
+
+const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
+  isPublicUnicast(ip) || (allowLoopback && isLoopback(ip));
+
+/** The host of a parsed URL as names and addresses are written elsewhere: IPv6 without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+
+function hostFault(host: string, policy: Policy): string | undefined {
+  if (isIP(host)) return isAllowed(host, policy) ? undefined : "The address is not one on the public internet";
+  if (host.endsWith(".")) return "The host must not end with a dot";
+  if (host.includes(".") || (policy.allowLoopback && host === "localhost")) return undefined;
+  return "The host must be a full domain name or a public address";
+}
+
+/**
+ * What is wrong with the URL of a webhook, as one sentence without its period; undefined when it may have it.
+ * It is an absolute https URL of at most 2,048 characters without credentials and fragment, whose host, if an
+ * address in any spelling, is public. Where a name leads is only known when it is resolved.
+ */
+export function checkUrl(url: string, policy: Policy): string | undefined {
+  if (url.length > longestUrl) return `The URL has more than ${longestUrl} characters`;
+  if (/[\s\p{Cc}]/u.test(url) || !URL.canParse(url)) return "This is not a URL";
+  const parsed = new URL(url);
+  const host = hostOf(parsed);
+  const mayBePlain = policy.allowLoopback && (host === "localhost" || isLoopback(host));
+  if (parsed.protocol !== "https:" && !(mayBePlain && parsed.protocol === "http:")) return "The URL must be https";
+  if (parsed.username !== "" || parsed.password !== "") return "The URL must not have credentials";
+  if (url.includes("#")) return "The URL must not have a fragment";
+  return hostFault(host, policy);
+}
+
+/** A host that must not be connected to, or that has no address. */
+export class AddressRefused extends Error {
+  readonly reason: "blocked_address" | "dns_failed";
+
+  constructor(reason: "blocked_address" | "dns_failed", cause?: unknown) {
+    super(reason, { cause });
+    this.reason = reason;
+  }
+}
+
+async function addressesOf(host: string, lookup: Lookup): Promise<Address[]> {
+  const family = isIP(host);
+  if (family) return [{ address: host, family }];
+  try {
+    return await lookup(host);
+  } catch (error) {
+    throw new AddressRefused("dns_failed", error);
+  }
+}
+
+/**
+ * The one address to connect to for a host (a name, or an address without brackets): it is resolved once, so a
+ * caller that connects to the answer cannot be led elsewhere by a second one. IPv4 goes first. Throws
+ * AddressRefused when any of its addresses is not public, or when there is none.
+ */
+export async function resolvePublic(
+  host: string,
+  { lookup = (name) => lookupName(name, { all: true }), ...policy }: Policy & { lookup?: Lookup | undefined },
+): Promise<Address> {
+  const addresses = await addressesOf(host, lookup);
+  if (!addresses.every(({ address }) => isAllowed(address, policy))) throw new AddressRefused("blocked_address");
+  const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
+  if (!chosen) throw new AddressRefused("dns_failed");
+  return chosen;
+}

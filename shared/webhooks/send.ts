@@ -1,0 +1,135 @@
+import { request as requestHttp, type ClientRequest, type IncomingMessage } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { LookupFunction } from "node:net";
+
+import { AddressRefused, checkUrl, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
+import { readRetryAfterSeconds } from "./retry-after.ts";
+
+/** Why a delivery failed. `invalid_answer`: the connection stood, but no HTTP answer came over it. */
+type SendFailure =
+  | "blocked_address"
+  | "dns_failed"
+  | "connect_failed"
+  | "tls_failed"
+  | "timed_out"
+  | "invalid_answer"
+  | "redirected"
+  | "unsuccessful_status";
+
+/** What came of one delivery: it was accepted when there is no error. */
+export type Sent = {
+  statusCode?: number;
+  error?: SendFailure;
+  durationMs: number;
+  /** How long the receiver asks to be left alone, at most a day. */
+  retryAfterSeconds?: number;
+};
+
+type Message = { url: string; headers: Record<string, string>; body: string };
+type Options = { allowLoopback: boolean; timeoutMs?: number; lookup?: Lookup };
+type Answer = Omit<Sent, "durationMs">;
+
+const userAgent = "hosted-mail-webhooks/1";
+const longestAnswerBytes = 16_384;
+
+/** A resolver that knows one answer: the socket asks it, and no other. */
+const pinned =
+  ({ address, family }: Address): LookupFunction =>
+  (_host, options, callback) => {
+    if (options.all) callback(null, [{ address, family }]);
+    else callback(null, address, family);
+  };
+
+function answerOf({ statusCode = 0, headers }: IncomingMessage): Answer {
+  if (statusCode >= 200 && statusCode < 300) return { statusCode };
+  const retryAfterSeconds = readRetryAfterSeconds(headers["retry-after"], new Date());
+  return {
+    statusCode,
+    error: statusCode >= 300 && statusCode < 400 ? "redirected" : "unsuccessful_status",
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+}
+
+/** Sees how far a connection gets; answers what its end means while nothing was answered. */
+function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
+  let failure: SendFailure = "connect_failed";
+  request.on("socket", (socket) => {
+    socket.on("connect", () => (failure = secure ? "tls_failed" : "invalid_answer"));
+    socket.on("secureConnect", () => (failure = "invalid_answer"));
+  });
+  return () => (signal.aborted ? "timed_out" : failure);
+}
+
+/** Sends a request to a pinned address, and settles when the answer ends, is too long, or time is up. */
+function exchange({ url, headers, body }: Message, to: Address, signal: AbortSignal): Promise<Answer> {
+  return new Promise((resolve) => {
+    const target = new URL(url);
+    const secure = target.protocol === "https:";
+    const bytes = Buffer.from(body);
+    const request = (secure ? requestHttps : requestHttp)(target, {
+      method: "POST",
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        "content-length": bytes.length,
+        "user-agent": userAgent,
+      },
+      agent: false,
+      lookup: pinned(to),
+      maxHeaderSize: longestAnswerBytes,
+      signal,
+    });
+    const failure = watch(request, secure, signal);
+    let answer: Answer | undefined;
+    const settle = (): void => {
+      resolve(answer ?? { error: failure() });
+      request.destroy();
+    };
+    request.on("error", settle).on("close", settle);
+    request.on("response", (response) => {
+      answer = answerOf(response);
+      let readBytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        readBytes += chunk.length;
+        if (readBytes >= longestAnswerBytes) settle();
+      });
+      response.on("end", settle).on("error", settle);
+    });
+    request.end(bytes);
+  });
+}
+
+const expiry = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+
+async function deliver(message: Message, { allowLoopback, lookup }: Options, signal: AbortSignal): Promise<Answer> {
+  if (checkUrl(message.url, { allowLoopback })) return { error: "blocked_address" };
+  try {
+    const resolving = resolvePublic(hostOf(new URL(message.url)), { allowLoopback, lookup });
+    const address = await Promise.race([resolving, expiry(signal)]);
+    return address ? await exchange(message, address, signal) : { error: "timed_out" };
+  } catch (error) {
+    if (error instanceof AddressRefused) return { error: error.reason };
+    throw error;
+  }
+}
+
+/**
+ * Posts one webhook as JSON, to a public address resolved once, over a connection of its own, with the
+ * certificate verified for the URL's host. Redirects are not followed. All of it ends after `timeoutMs`; an
+ * answer counts by its status, and of its body up to 16 KiB are read and forgotten. It never throws for what
+ * the receiver does.
+ */
+export async function send(message: Message, options: Options): Promise<Sent> {
+  const startedMs = performance.now();
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(), options.timeoutMs ?? 10_000);
+  try {
+    const answer = await deliver(message, options, deadline.signal);
+    return { ...answer, durationMs: Math.round(performance.now() - startedMs) };
+  } finally {
+    clearTimeout(timer);
+  }
+}

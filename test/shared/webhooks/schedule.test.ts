@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { attemptLimit, nextAttempt } from "../../../shared/webhooks/schedule.ts";
+
+const now = new Date("2026-03-29T00:30:00Z");
+const middle = () => 0.5;
+const waitSeconds = (attempt: number, retryAfterSeconds?: number, random = middle): number | undefined => {
+  const next = nextAttempt(attempt, now, retryAfterSeconds, random);
+  return next && (next.getTime() - now.getTime()) / 1_000;
+};
+
+test("ten attempts wait longer each time, for 75 hours in all", () => {
+  const waits = Array.from({ length: attemptLimit - 1 }, (_, index) => waitSeconds(index + 1) ?? 0);
+  expect(waits).toEqual([60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]);
+  expect(waits.reduce((sum, wait) => sum + wait) / 3_600).toBeCloseTo(75.6);
+  expect([attemptLimit, waitSeconds(10), waitSeconds(11)]).toEqual([10, undefined, undefined]);
+});
+
+test("a wait is within 10 % of its middle, whatever chance says", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: attemptLimit - 1 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      (attempt, chance) => {
+        const expected = waitSeconds(attempt) ?? Number.NaN;
+        const wait = waitSeconds(attempt, undefined, () => chance) ?? Number.NaN;
+        expect(Math.abs(wait - expected)).toBeLessThanOrEqual(expected * 0.1 + 0.001);
+      },
+    ),
+  );
+  expect([waitSeconds(1, 0, () => 0), waitSeconds(1, 0, () => 1 - Number.EPSILON)]).toEqual([54, 66]);
+});
+
+test("no wait is shorter than the receiver asks for, up to a day, nor than it would be", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: attemptLimit - 1 }), fc.nat({ max: 1_000_000 }), (attempt, asked) => {
+      const wait = waitSeconds(attempt, asked);
+      expect(wait).toBe(Math.max(waitSeconds(attempt) ?? Number.NaN, Math.min(asked, 86_400)));
+    }),
+  );
+});
+
+test("asking for more time gives no more attempts", () => {
+  expect(waitSeconds(attemptLimit, 60)).toBeUndefined();
+});

@@ -1,0 +1,30 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { expect, onTestFinished, test } from "vitest";
+
+const project = resolve(import.meta.dirname, "../../..");
+
+test("SIGTERM to npm start stops the product and its engine, not only npm", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "npm-start-"));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  const { PATH, HOME } = process.env;
+  const product = spawn("npm", ["start"], {
+    cwd: project,
+    env: { PATH, HOME, PORT: "0", DATA_DIR: dataDir },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let printed = "";
+  product.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  while (!printed.includes("Ctrl-C")) await once(product.stdout, "data");
+  const { pid } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
+  product.kill("SIGTERM");
+  // Standard output ends once nobody holds it any more.
+  await once(product, "close");
+  expect(printed).toContain("Stopping.");
+  expect(product.exitCode).toBe(0);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});

@@ -14,7 +14,8 @@ import type { Construct } from "constructs";
 
 import { inGroupsOf } from "./groups.ts";
 
-const period = Duration.minutes(5);
+/** What alarms look at, at a time. */
+export const period = Duration.minutes(5);
 
 /** CloudWatch allows an alarm ten metrics. Fewer alarms also leave the stack's 500 resources to functions. */
 const functionsPerAlarm = 10;
@@ -36,19 +37,14 @@ export function addAlarms(
     statistic: "Sum",
     period,
   });
-  const alarms = [
-    addAlarm(scope, "ServerErrors", "The gateway answers 5xx", serverErrors, 5),
-    ...inGroupsOf(functionsPerAlarm, [...functions]).flatMap((group, index) => {
-      const names = group.map(([name]) => name).join(", ");
-      const errors = group.map(([, target]) => target.metricErrors({ period }));
-      const throttles = group.map(([, target]) => target.metricThrottles({ period }));
-      return [
-        addAlarm(scope, `Errors${index + 1}`, `Crash or time-out in one of ${names}`, sum(errors), 1),
-        addAlarm(scope, `Throttles${index + 1}`, `Throttled: one of ${names}`, sum(throttles), 1),
-      ];
-    }),
-  ];
-  if (topic) for (const alarm of alarms) alarm.addAlarmAction(new SnsAction(topic));
+  addAlarm(scope, "ServerErrors", "The gateway answers 5xx", serverErrors, 5, topic);
+  for (const [index, group] of inGroupsOf(functionsPerAlarm, [...functions]).entries()) {
+    const names = group.map(([name]) => name).join(", ");
+    const errors = group.map(([, target]) => target.metricErrors({ period }));
+    const throttles = group.map(([, target]) => target.metricThrottles({ period }));
+    addAlarm(scope, `Errors${index + 1}`, `Crash or time-out in one of ${names}`, sum(errors), 1, topic);
+    addAlarm(scope, `Throttles${index + 1}`, `Throttled: one of ${names}`, sum(throttles), 1, topic);
+  }
 }
 
 function sum(metrics: readonly IMetric[]): MathExpression {
@@ -56,8 +52,16 @@ function sum(metrics: readonly IMetric[]): MathExpression {
   return new MathExpression({ expression: `SUM([${Object.keys(byId).join(", ")}])`, usingMetrics: byId, period });
 }
 
-const addAlarm = (scope: Construct, id: string, alarmDescription: string, metric: IMetric, threshold: number): Alarm =>
-  new Alarm(scope, id, {
+/** An alarm when the metric reaches the threshold in one period; it speaks to the topic if there is one. */
+export function addAlarm(
+  scope: Construct,
+  id: string,
+  alarmDescription: string,
+  metric: IMetric,
+  threshold: number,
+  topic: Topic | undefined,
+): void {
+  const alarm = new Alarm(scope, id, {
     alarmDescription,
     metric,
     threshold,
@@ -65,3 +69,5 @@ const addAlarm = (scope: Construct, id: string, alarmDescription: string, metric
     comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     treatMissingData: TreatMissingData.NOT_BREACHING,
   });
+  if (topic) alarm.addAlarmAction(new SnsAction(topic));
+}

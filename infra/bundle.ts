@@ -6,6 +6,7 @@ import { build, type Metafile } from "esbuild";
 import { writeAssets, type Asset } from "./assets.ts";
 import { docsAssets, fallbackAssets } from "./docs-assets.ts";
 import { lambdas, type LambdaSpec } from "./lambdas.ts";
+import { workers } from "./workers.ts";
 
 type BundleOptions = {
   format?: "cjs" | "esm";
@@ -64,8 +65,10 @@ const packageOf: Record<"cjs" | "esm", Asset> = {
   esm: { to: "package.json", content: '{"type":"module"}' },
 };
 
-/** Bundles the product's Lambdas, with the files beside them, into `bundleDir`. */
+/** Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. */
 export const bundleProduct = (): Promise<Metafile> =>
-  bundleLambdas(lambdas, bundleDir, { assets: { docs: docsAssets(), fallback: fallbackAssets(lambdas) } });
+  bundleLambdas([...lambdas, ...workers], bundleDir, {
+    assets: { docs: docsAssets(), fallback: fallbackAssets(lambdas) },
+  });
 
 if (import.meta.main) await bundleProduct();

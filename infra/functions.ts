@@ -10,7 +10,7 @@ import type { Construct } from "constructs";
 import type { LambdaSpec } from "./lambdas.ts";
 
 /** What all functions have in common. `bundleDir` holds a folder of each function's name. */
-type Common = { table: Table; logGroup: LogGroup; bundleDir: string; environment: Record<string, string> };
+export type Common = { table: Table; logGroup: LogGroup; bundleDir: string; environment: Record<string, string> };
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 
@@ -36,22 +36,42 @@ const pascalCase = (name: string): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
+/** One function, whatever wakes it. `policies` is what it may do besides using the table and writing its log. */
+export type FunctionSpec = Pick<LambdaSpec, "name" | "access"> & {
+  description: string;
+  timeoutSeconds: number;
+  policies?: Record<string, PolicyDocument>;
+};
+
 /** One function per Lambda, each under a role of its own that allows what it declares and nothing else. */
 export const addFunctions = (
   scope: Construct,
   lambdas: readonly LambdaSpec[],
   common: Common,
-): Map<string, lambda.Function> => new Map(lambdas.map((spec) => [spec.name, addFunction(scope, spec, common)]));
+): Map<string, lambda.Function> =>
+  new Map(
+    lambdas.map(({ name, access, triggers }) => {
+      const spec = {
+        name,
+        access,
+        description: triggers.join(", "),
+        timeoutSeconds: name === "code" ? 29 : 10,
+        ...(access === "read" ? { policies: { tokens: allowNotingUse(common.table.tableArn) } } : {}),
+      };
+      return [name, addFunction(scope, spec, common)];
+    }),
+  );
 
-function addFunction(scope: Construct, spec: LambdaSpec, common: Common): lambda.Function {
+/** Adds a function under a role of its own. */
+export function addFunction(scope: Construct, spec: FunctionSpec, common: Common): lambda.Function {
   const added = new lambda.Function(scope, spec.name, {
-    description: spec.triggers.join(", "),
+    description: spec.description,
     code: lambda.Code.fromAsset(join(common.bundleDir, spec.name)),
     handler: "index.handler",
     runtime: lambda.Runtime.NODEJS_24_X,
     architecture: lambda.Architecture.ARM_64,
     memorySize: 512,
-    timeout: Duration.seconds(spec.name === "code" ? 29 : 10),
+    timeout: Duration.seconds(spec.timeoutSeconds),
     environment: common.environment,
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
@@ -64,14 +84,14 @@ function addFunction(scope: Construct, spec: LambdaSpec, common: Common): lambda
   return setLogicalId(added, functionId(spec.name));
 }
 
-function addRole(scope: Construct, spec: LambdaSpec, { table, logGroup }: Common): Role {
+function addRole(scope: Construct, spec: FunctionSpec, { table, logGroup }: Common): Role {
   const actions = tableActions[spec.access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
-      ...(spec.access === "read" ? { tokens: allowNotingUse(table.tableArn) } : {}),
+      ...spec.policies,
     },
   });
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);

@@ -3,6 +3,7 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import { addAlarms } from "./alarms.ts";
+import { addChangeStream } from "./change-stream.ts";
 import type { Config } from "./config.ts";
 import { addFunctions } from "./functions.ts";
 import { addGateway } from "./gateway.ts";
@@ -11,15 +12,19 @@ import type { LambdaSpec } from "./lambdas.ts";
 import { addLogGroup } from "./logs.ts";
 import { addTable } from "./table.ts";
 import { addAlarmTopic } from "./topic.ts";
+import type { WorkerSpec } from "./workers.ts";
+
+/** The Lambdas of a stack: those that requests reach, and those that they do not. */
+export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
 
 /** Puts the whole product into `app` as one stack. `bundleDir` is what `bundleLambdas` wrote. */
-export function addStack(app: App, lambdas: readonly LambdaSpec[], bundleDir: string, config: Config): Stack {
+export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: string, config: Config): Stack {
   const stack = new Stack(app, `hosted-mail-${config.stage}`, { description: "Public customer API for hosted mail" });
   const table = addTable(stack);
+  const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
+  const place = { table, logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays), bundleDir };
   const functions = addFunctions(stack, lambdas, {
-    table,
-    logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
-    bundleDir,
+    ...place,
     environment: {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
@@ -30,8 +35,8 @@ export function addStack(app: App, lambdas: readonly LambdaSpec[], bundleDir: st
   const invokeRoles = addInvokeRoles(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
   const api = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
-  const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
-  addAlarms(stack, functions, api.ref, topic);
+  const publishers = addChangeStream(stack, workers, { ...place, ...config, topic });
+  addAlarms(stack, new Map([...functions, ...publishers]), api.ref, topic);
   new CfnOutput(stack, "ApiUrl", { value: api.attrApiEndpoint });
   new CfnOutput(stack, "TableName", { value: table.tableName });
   return stack;

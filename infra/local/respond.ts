@@ -13,7 +13,7 @@ import { BadTarget, type Target, parseTarget } from "./target.ts";
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
 /** Header names are in lower case. */
-export type LocalRequest = { headers: ReadonlyMap<string, string>; body: Buffer };
+export type LocalRequest = { headers: ReadonlyMap<string, string>; query: URLSearchParams; body: Buffer };
 
 /** A path that only the local runtime has; another origin never gets to read its answer. */
 export type LocalPath = {
@@ -119,7 +119,8 @@ export function createResponder(options: ResponderOptions): Responder {
       const wire = await wireRequest(request);
       if (!wire) return withCors(corsOrigins, headers, message(413, "Request Entity Too Large"));
       if (isLocal) {
-        return await answerLocally(matchLocal(wire.method, target.path), { headers, body: wire.body }, options.onError);
+        const local = { headers, query: new URLSearchParams(target.query), body: wire.body };
+        return await answerLocally(matchLocal(wire.method, target.path), local, options.onError);
       }
       return withCors(corsOrigins, headers, await run(wire, target));
     } catch (error) {

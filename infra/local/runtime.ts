@@ -4,13 +4,16 @@ import { pathToFileURL } from "node:url";
 
 import * as z from "zod";
 
+import type { Event } from "../../shared/changes/event.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "./engine.ts";
+import { eventPaths } from "./events-page.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import type { Handler } from "./invoke.ts";
 import { type TokenIssuer, openIssuer } from "./issuer.ts";
+import { startPublishing } from "./publish.ts";
 import type { LambdaFunction } from "./respond.ts";
 import type { Settings } from "./settings.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
@@ -21,6 +24,8 @@ export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
   /** Writes what the docs and fallback functions read; answers the folder, their DOCS_DIR. */
   prepareDocs: (dataDir: string) => string | Promise<string>;
+  /** Hears of every event once it is published. */
+  onEvent?: (event: Event) => Promise<void> | void;
   seedDemo: (place: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
 };
 
@@ -118,11 +123,24 @@ export async function startRuntime<Demo>(
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
     let demo: Demo | undefined;
-    const localPaths = tokenPaths(issuer, () => demo);
-    const gateway = await openGateway({ port, functions, localPaths, corsOrigins, allowedHosts, ...hooks });
+    const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+    const { onServed, onError = () => {} } = hooks;
+    const publishing = await startPublishing({ table, dataDir, onEvent: parts.onEvent, onError });
+    running.push(publishing.stop);
+    const gateway = await openGateway({
+      port,
+      functions,
+      localPaths: [...tokenPaths(issuer, () => demo), ...eventPaths(dataDir)],
+      corsOrigins,
+      allowedHosts,
+      onError,
+      onServed: (served) => {
+        if (served.method !== "GET") publishing.wake();
+        onServed?.(served);
+      },
+    });
     running.push(gateway.stop);
     const baseUrl = `http://127.0.0.1:${gateway.port}`;
-    const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
     demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
     return { baseUrl, endpoint: engine.endpoint, demo, stop, died: engine.died };
   } catch (error) {

@@ -6,24 +6,37 @@ import { accountIds, changeRows } from "../../shared/changes/history.ts";
 import { publishInOrder } from "../../shared/changes/publish.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
 import { Id } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
 import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events.ts";
 import type { Table } from "../../shared/table/table.ts";
+import type { Item } from "../../shared/table/writes.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/event-log.ts";
 import type { Command, Place } from "./command.ts";
 
-const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()], {
-  error: "Not a time such as 2026-07-01T12:00:00Z or 2026-07-01",
-});
+const Time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
+    error: "Not a time such as 2026-07-01T12:00:00Z or 2026-07-01",
+    abort: true,
+  })
+  .refine((text) => !Number.isNaN(Date.parse(text)), { error: "There is no such time" });
+
+const complain = (what: string, detail: unknown): void => void process.stderr.write(`${what}: ${String(detail)}\n`);
 
 /** To the named bus, or to the log in the local data folder. */
 function publisherFor({ dataDir }: Place, bus: string | undefined): EventPublisher {
-  const onError = (what: string, error: unknown): void => void process.stderr.write(`${what}: ${String(error)}\n`);
   if (bus !== undefined) {
-    return eventBridgePublisher(bus, createLog("error", { command: "events replay" }, "text"));
+    return eventBridgePublisher(bus, { error: (message, fields) => complain(message, JSON.stringify(fields)) });
   }
   if (dataDir === undefined) throw new Error("Say to which event bus: --bus NAME, or EVENT_BUS.");
-  return embeddedPublisher(eventsIn(dataDir), { onError });
+  return embeddedPublisher(eventsIn(dataDir), { onError: complain });
+}
+
+function readEvent(row: Item): Event[] {
+  try {
+    return [eventOf(StoredChange.parse(row))];
+  } catch {
+    return [];
+  }
 }
 
 type Counts = { accounts: number; published: number; unreadable: number };
@@ -37,10 +50,7 @@ async function replayAccount(
 ): Promise<void> {
   counts.accounts += 1;
   for await (const rows of changeRows(table, accountId, span)) {
-    const events = rows.flatMap((row): Event[] => {
-      const { success, data } = StoredChange.safeParse(row);
-      return success ? [eventOf(data)] : [];
-    });
+    const events = rows.flatMap(readEvent);
     counts.unreadable += rows.length - events.length;
     const failed = await publishInOrder(publish, events);
     counts.published += events.length - failed.length;

@@ -72,7 +72,11 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   );
   const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
   const result = schema.safeParse(Object.fromEntries(given), { reportInput: true });
-  if (result.success) return result.data;
+  if (result.success) {
+    return Object.fromEntries(
+      Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
+  }
   const complaints = result.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"
       ? `--${issue.keys.join(", --")} does not belong here`

@@ -27,13 +27,16 @@ export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): 
     const entries = events.map((event) => entryOf(event, busName));
     const failed: number[] = [];
     for (const indexes of callsOf(entries)) {
-      const codes = await put(
+      const outcome = await put(
         client,
         indexes.flatMap((index) => entries[index] ?? []),
       );
-      const refused = indexes.filter((_, place) => codes[place] !== undefined);
-      if (refused.length > 0) log.error("events not published", { count: refused.length, codes: distinct(codes) });
+      const refused = indexes.filter((_, place) => outcome.codes[place] !== undefined);
+      if (refused.length > 0)
+        log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
       failed.push(...refused);
+      // The rest would only wait for the same time-outs.
+      if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
     }
     return failed;
   };
@@ -43,17 +46,20 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
   ...new Set(codes.filter((code) => code !== undefined)),
 ];
 
-/** For each entry why it was not taken, or undefined when it was. */
-async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<(string | undefined)[]> {
+/** For each entry why it was not taken, or undefined when it was; and whether the bus takes nothing at all. */
+type Outcome = { codes: (string | undefined)[]; isOut: boolean };
+
+async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<Outcome> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
     // An entry that the answer says nothing of has no id and so was not taken either.
-    return entries.map((_, place) =>
+    const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );
+    return { codes, isOut: false };
   } catch (error) {
     const code = error instanceof Error ? error.name : "Unknown";
-    return entries.map(() => code);
+    return { codes: entries.map(() => code), isOut: true };
   }
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas } from "../../infra/bundle.ts";
+import { workers } from "../../infra/workers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bundle-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -22,6 +24,18 @@ test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", asyn
     const bundle: unknown = await import(join(outdir, name, "index.js"));
     expect(bundle).toHaveProperty("handler", expect.any(Function));
   }
+});
+
+test("every worker is bundled, and its bundle opens nothing and needs no environment to be loaded", async () => {
+  const outdir = join(folder, "workers");
+  await bundleLambdas(workers, outdir);
+  const program = [
+    "const before = process.getActiveResourcesInfo().length;",
+    ...workers.map(({ name }) => `if (typeof require("./${name}/index.js").handler !== "function") throw "${name}";`),
+    "process.stdout.write(`${process.getActiveResourcesInfo().length - before} opened`);",
+  ].join("\n");
+  const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "" }, encoding: "utf8" } as const;
+  expect(execFileSync(process.execPath, ["-e", `process.stdout; ${program}`], options)).toBe("0 opened");
 });
 
 test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {

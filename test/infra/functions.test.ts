@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { lambdas } from "../../infra/lambdas.ts";
+import { workers } from "../../infra/workers.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 const reads = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
@@ -12,7 +13,7 @@ const writes = [
   "dynamodb:ConditionCheckItem",
 ];
 
-const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })]);
+const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })], {}, undefined, workers);
 const functions = template.findResources("AWS::Lambda::Function");
 const roles = template.findResources("AWS::IAM::Role");
 const [tableId] = only(template, "AWS::DynamoDB::Table");
@@ -57,6 +58,21 @@ test.each(lambdas)(
   },
 );
 
+const arnOf = (type: string) => ({ "Fn::GetAtt": [only(template, type)[0], "Arn"] });
+
+test.each(workers.filter(({ source }) => source === "changes"))(
+  "$name may read the table's stream, put events on the one bus, write its dead letters and its log, and nothing else",
+  ({ name }) => {
+    const stream = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      [stream.map((action) => `dynamodb:${action}`), { "Fn::GetAtt": [tableId, "StreamArn"] }],
+      [["events:PutEvents"], arnOf("AWS::Events::EventBus")],
+      [["sqs:SendMessage"], arnOf("AWS::SQS::Queue")],
+    ]);
+  },
+);
+
 test("a function with no access to the table has no grant on it", () => {
   expect(grantsOf("DnsRecordsSearchFunction")).toEqual([writesLogs]);
 });
@@ -77,9 +93,9 @@ test("only Lambda may take on a function's role, and no two functions share one"
   }
 });
 
-test("every Lambda is a function of its name, on Node 24 and arm64, that logs to the shared group", () => {
+test("every Lambda and worker is a function of its name, on Node 24 and arm64, that logs to the shared group", () => {
   expect(Object.keys(functions).toSorted()).toEqual(
-    [...lambdas.map(({ name }) => idOf(name)), "DnsRecordsSearchFunction"].toSorted(),
+    [...[...lambdas, ...workers].map(({ name }) => idOf(name)), "DnsRecordsSearchFunction"].toSorted(),
   );
   for (const { Properties } of Object.values(functions)) {
     expect(Properties).toMatchObject({
@@ -92,9 +108,10 @@ test("every Lambda is a function of its name, on Node 24 and arm64, that logs to
   }
 });
 
-test("code mode has 29 seconds, every other function 10", () => {
+test("code mode has 29 seconds, a worker 60, every other function 10", () => {
+  const workerIds = new Set(workers.map(({ name }) => idOf(name)));
   for (const [id, { Properties }] of Object.entries(functions)) {
-    expect([id, Properties.Timeout]).toEqual([id, id === "CodeFunction" ? 29 : 10]);
+    expect([id, Properties.Timeout]).toEqual([id, id === "CodeFunction" ? 29 : workerIds.has(id) ? 60 : 10]);
   }
 });
 

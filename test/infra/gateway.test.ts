@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
+import { functionId } from "../../infra/functions.ts";
 import { lambdas } from "../../infra/lambdas.ts";
+import { workers } from "../../infra/workers.ts";
 import { manySpecs, only, spec, synthesize } from "./synthesis.ts";
 
-const template = synthesize(lambdas);
+const template = synthesize(lambdas, {}, undefined, workers);
 const hundred = synthesize(manySpecs(100));
 
 type Body = { paths: Record<string, Record<string, Operation>>; "x-amazon-apigateway-cors"?: Record<string, unknown> };
@@ -43,6 +45,15 @@ test("every trigger of every Lambda reaches that Lambda, and the gateway has no 
   const wired = routesOf(template).map(([trigger, operation]) => [trigger, invoked(operation)]);
   expect(Object.fromEntries(wired)).toEqual(Object.fromEntries(wanted));
   expect(wired).toHaveLength(wanted.length);
+});
+
+test("no worker can be reached through the gateway, nor invoked by its roles", () => {
+  const workerIds = workers.map(({ name }) => functionId(name));
+  expect(Object.keys(template.findResources("AWS::Lambda::Function"))).toEqual(expect.arrayContaining(workerIds));
+  const roles = Object.entries(template.findResources("AWS::IAM::Role")).filter(([id]) => id.startsWith("Invoke"));
+  expect(roles).not.toEqual([]);
+  const open = JSON.stringify([bodyOf(template), roles]);
+  for (const id of workerIds) expect(open).not.toContain(id);
 });
 
 test("every route is a Lambda proxy of payload 2.0", () => {

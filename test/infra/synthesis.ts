@@ -8,6 +8,7 @@ import { Template } from "aws-cdk-lib/assertions";
 import { readConfig } from "../../infra/config.ts";
 import type { LambdaSpec } from "../../infra/lambdas.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
+import type { WorkerSpec } from "../../infra/workers.ts";
 
 // cdk-nag runs in every synthesis. CDK's CloudFormation schema engine takes seconds to start: `npm run synth` has it.
 process.env["CDK_VALIDATION"] = "false";
@@ -32,22 +33,23 @@ export const manySpecs = (count: number): LambdaSpec[] =>
 
 /**
  * The template of the stack that holds `specs`, synthesized for real, cdk-nag included, over bundles of one line.
- * `plant` adds to the stack what a test wants to be found.
+ * `plant` adds to the stack what a test wants to be found. There are no workers unless given.
  */
 export function synthesize(
   specs: readonly LambdaSpec[],
   settings: Record<string, unknown> = {},
   plant?: (stack: Stack) => void,
+  workers: readonly WorkerSpec[] = [],
 ): Template {
   const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
   try {
-    for (const { name } of specs) {
+    for (const { name } of [...specs, ...workers]) {
       mkdirSync(join(folder, "bundles", name), { recursive: true });
       writeFileSync(join(folder, "bundles", name, "index.js"), `exports.handler = async () => "${name}";`);
     }
     const app = createApp(join(folder, "out"));
     const config = readConfig((key) => settings[key], {});
-    const stack = addStack(app, specs, join(folder, "bundles"), config);
+    const stack = addStack(app, { lambdas: specs, workers }, join(folder, "bundles"), config);
     plant?.(stack);
     return Template.fromStack(stack);
   } finally {

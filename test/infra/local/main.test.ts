@@ -75,7 +75,7 @@ test("everything the banner promises is there", async () => {
   const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
   expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
   expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);
-  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens"]) {
+  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/events"]) {
     expect((await get(baseUrl + page)).status).toBe(200);
   }
   const demo: unknown = await (await get(`${baseUrl}/_local/tokens`)).json();

@@ -1,0 +1,96 @@
+import type { AttributeValue, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+import * as z from "zod";
+
+import { eventOf, type Event } from "../../shared/changes/event.ts";
+import { changeKeyPrefix } from "../../shared/changes/history.ts";
+import { publishInOrder } from "../../shared/changes/publish.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events.ts";
+
+export type StreamHandler = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
+
+/** What the worker works with. */
+type Tools = { publish: EventPublisher; log: Log };
+
+type Read = { record: DynamoDBRecord; event: Event };
+
+/**
+ * The handler that publishes the changes among a stream's records, in order per resource and at least once. It
+ * answers the first record that has to come again: one that was not published, or that cannot be read. What stands
+ * behind the latter waits. It rejects when a batch begins with one, so that Lambda splits the batch until that
+ * record is alone: only then does it go to the dead letters without taking others with it.
+ */
+export function publishChanges(open: () => Tools): StreamHandler {
+  let opened: Tools | undefined;
+  return async ({ Records }) => {
+    const { publish, log } = (opened ??= open());
+    const { read, unreadable } = readUntilUnreadable(Records, log);
+    if (unreadable !== undefined && unreadable === Records[0] && Records.length > 1) {
+      throw new Error("The first change of the batch cannot be read.");
+    }
+    const failed = await publishInOrder(
+      publish,
+      read.map(({ event }) => event),
+    );
+    const oldest = read[0]?.event.timestamp;
+    log.info("changes", {
+      count: read.length,
+      failures: failed.length + (unreadable ? 1 : 0),
+      ...(oldest === undefined ? {} : { lag_ms: Date.now() - Date.parse(oldest) }),
+    });
+    const again = failed[0] === undefined ? unreadable : read[failed[0]]?.record;
+    return { batchItemFailures: again ? [{ itemIdentifier: again.dynamodb?.SequenceNumber ?? "" }] : [] };
+  };
+}
+
+/** The changes up to the first that cannot be read, and that one. */
+function readUntilUnreadable(
+  records: readonly DynamoDBRecord[],
+  log: Log,
+): { read: Read[]; unreadable?: DynamoDBRecord } {
+  const read: Read[] = [];
+  for (const record of records.filter(isChange)) {
+    const event = readEvent(record, log);
+    if (event === undefined) return { read, unreadable: record };
+    read.push({ record, event });
+  }
+  return { read };
+}
+
+const isChange = ({ eventName, dynamodb }: DynamoDBRecord): boolean =>
+  eventName === "INSERT" && (dynamodb?.Keys?.["SK"]?.S ?? "").startsWith(changeKeyPrefix);
+
+/** The event in a record, or nothing. The record's content is not logged: it can hold names and addresses. */
+function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefined {
+  const { SequenceNumber: sequence_number, NewImage = {}, Keys } = dynamodb;
+  try {
+    return eventOf(StoredChange.parse(scalarsOf(NewImage)));
+  } catch (error) {
+    const reason = error instanceof z.ZodError ? error.issues.map(({ path }) => path.join(".")) : nameOf(error);
+    log.error("change not readable", { sequence_number, key: Keys?.["SK"]?.S, reason });
+    return undefined;
+  }
+}
+
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
+
+/** The strings and numbers of an image; a change's row holds nothing else. */
+const scalarsOf = (image: Record<string, AttributeValue>): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(image).flatMap(([name, { S, N }]): [string, string | number][] =>
+      S !== undefined ? [[name, S]] : N !== undefined ? [[name, Number(N)]] : [],
+    ),
+  );
+
+const Environment = z.object({
+  EVENT_BUS: z.string().min(1),
+  LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+});
+
+/** Takes the changes of the table's stream to the event bus in EVENT_BUS. */
+export const handler = publishChanges(() => {
+  const { EVENT_BUS, LOG_LEVEL } = Environment.parse(process.env);
+  const log = createLog(LOG_LEVEL, { worker: "publish_changes" });
+  return { publish: eventBridgePublisher(EVENT_BUS, log), log };
+});

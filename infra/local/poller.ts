@@ -1,0 +1,60 @@
+/** Work that is done again and again. */
+export type Poller = {
+  /** Has the work done soon; many calls in the meantime are one. */
+  wake: () => void;
+  /** Resolves when the work at hand is done and none follows. */
+  stop: () => Promise<void>;
+};
+
+export type PollerOptions = {
+  work: () => Promise<void>;
+  /** Between two times when nobody wakes it. */
+  idleMs: number;
+  onError: (error: unknown) => void;
+};
+
+const shortestRestMs = 100;
+
+/**
+ * Does the work at once, when woken, and else every `idleMs`. After each time it rests four times as long as that
+ * took, so that it never has more than a fifth of the process. A rejection is reported, and work goes on.
+ */
+export function startPoller({ work, idleMs, onError }: PollerOptions): Poller {
+  const state = { isStopping: false, isAwake: false };
+  let interrupt: (() => void) | undefined;
+
+  /** Resolves after a time, or as soon as `until` holds. */
+  const wait = (ms: number, until: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      interrupt = () => {
+        if (!until()) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      interrupt();
+    });
+
+  async function run(): Promise<void> {
+    while (!state.isStopping) {
+      state.isAwake = false;
+      const startedAt = performance.now();
+      await work().catch(onError);
+      await wait(Math.max(shortestRestMs, 4 * (performance.now() - startedAt)), () => state.isStopping);
+      await wait(idleMs, () => state.isStopping || state.isAwake);
+    }
+  }
+
+  const done = run();
+  return {
+    wake: () => {
+      state.isAwake = true;
+      interrupt?.();
+    },
+    stop: async () => {
+      state.isStopping = true;
+      interrupt?.();
+      await done;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { accountKind } from "../accounts/account.ts";
+import { grantKind, roleAssignmentKind } from "../auth/assignment-change.ts";
+import { groupKind } from "../auth/group-view.ts";
+import { memberKind } from "../auth/member-places.ts";
+import { serviceAccountKind } from "../auth/service-account-view.ts";
+import { webhookKind } from "../webhooks/webhook.ts";
+import { workspaceKind } from "../workspaces.ts";
+import type { Kind } from "./kind.ts";
+
+/** Every kind of resource whose changes are recorded and published. */
+const kinds: readonly Kind[] = [
+  accountKind,
+  workspaceKind,
+  grantKind,
+  roleAssignmentKind,
+  groupKind,
+  memberKind,
+  serviceAccountKind,
+  webhookKind,
+];
+
+/** An event type, and the capability on the whole account without which nobody is told of such events. */
+export type EventType = { type: string } & Pick<Kind, "seenWith">;
+
+/** Every event type there is, by kind. */
+export const eventTypes = (): EventType[] =>
+  kinds.flatMap(({ name, verbs, seenWith }) => verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith })));

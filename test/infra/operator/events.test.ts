@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+
+import { localTableName } from "../../../infra/local/engine-note.ts";
+import { ensureTable } from "../../../infra/local/engine.ts";
+import { deadLettersIn, eventsIn } from "../../../infra/local/event-log.ts";
+import type { Place } from "../../../infra/operator/command.ts";
+import { eventCommands } from "../../../infra/operator/event-commands.ts";
+import { createAccount, createClient } from "../../../shared/accounts/operate.ts";
+import type { Event } from "../../../shared/changes/event.ts";
+import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { changeOf, labelOf, newTable, record, recordPoison } from "../../support/changes.ts";
+import { startEventBus, takeAll, type EventBusServer } from "../../support/event-bus.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+type Outcome = { code: number; out: string; err: string };
+
+/** Runs a command of this family on a table; what it answers. */
+const run = (name: string, table: Table, options: Record<string, string>, place: Place = {}) =>
+  eventCommands[`events ${name}`]?.run(table, options, place);
+
+/** Runs the command as a person would, with nothing in its environment but the tests' engine and what is given. */
+function operator(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
+  const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
+  const { TABLE_NAME: _, ...rest } = process.env;
+  return new Promise((settle) => {
+    execFile(process.execPath, [main, ...args], { env: { ...rest, ...env } }, (error, out, err) =>
+      settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
+    );
+  });
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "operator-events-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** The table that a command without `--table` finds. */
+async function localTable(): Promise<Table> {
+  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", localTableName);
+  return openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+}
+
+/** An account, made long ago, whose thing `a` changed on each of three days. */
+async function accountIn(table: Table): Promise<string> {
+  const client = await createClient(table, "Replayed");
+  const input = { client, name: "Replayed", ownerId: randomUUID() };
+  const { id } = await createAccount(table, input, new Date("2026-01-01"));
+  for (const n of [1, 2, 3]) await record(table, id, [changeOf("a", n)], new Date(`2026-03-0${n}`));
+  return id;
+}
+
+test("publishes an account's changes of a span again, oldest first, into the local log", async () => {
+  const [table, folder] = [await localTable(), newFolder()];
+  const [account] = [await accountIn(table), await accountIn(table)];
+  await recordPoison(table, account, new Date("2026-03-02T01:00:00Z"));
+  const span = ["--since", "2026-03-01T00:00:00Z", "--until", "2026-03-03"];
+  const args = ["events", "replay", ...span, "--account", account, "--json"];
+  const { out } = await operator({ DATA_DIR: folder }, ...args);
+  expect(JSON.parse(out)).toEqual({ accounts: 1, published: 2, unreadable: 1 });
+  const published = (await eventsIn(folder).read()) as Event[];
+  expect(published.map(labelOf)).toEqual(["a1", "a2"]);
+  expect(published.map(({ account_id }) => account_id)).toEqual([account, account]);
+});
+
+async function busThat(answer: Parameters<typeof startEventBus>[0]): Promise<EventBusServer> {
+  const bus = await startEventBus(answer);
+  onTestFinished(() => void bus.stop());
+  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.endpoint);
+  return bus;
+}
+
+test("publishes all accounts of a deployed table to the bus that is named", async () => {
+  const bus = await busThat(takeAll);
+  const table = await newTable();
+  const accounts = [await accountIn(table), await accountIn(table)];
+  const counts = await run("replay", table, { since: "2026-02-01", bus: "hosted-mail-blue" });
+  expect(counts).toEqual({ accounts: 2, published: 6, unreadable: 0 });
+  for (const account of accounts) {
+    const own = bus.details().filter(({ account_id }) => account_id === account);
+    expect(own.map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  }
+  const names = bus.calls.flatMap(({ entries }) => entries.map(({ EventBusName }) => EventBusName));
+  expect(new Set(names)).toEqual(new Set(["hosted-mail-blue"]));
+});
+
+test("fails when the bus refuses, says how far it came, and sends nothing later of that resource", async () => {
+  const denied = { status: 400, body: { __type: "AccessDeniedException", message: "No" } };
+  const bus = await busThat((call, count) => (count === 2 ? denied : takeAll(call)));
+  vi.stubEnv("EVENT_BUS", "hosted-mail-blue");
+  const table = await newTable();
+  await accountIn(table);
+  await expect(run("replay", table, { since: "2026-02-01" })).rejects.toThrow(
+    /1 events were published; 2 of account .* 2026-03-02T00:00:00\.000Z/,
+  );
+  expect(bus.details().map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+test("a deployed table needs a bus, and keeps its dead letters elsewhere", async () => {
+  const table = await newTable();
+  await expect(run("replay", table, { since: "2026-02-01" })).rejects.toThrow("--bus");
+  await expect(run("dead-letters", table, {})).rejects.toThrow("docs/events.md");
+});
+
+test("lists the local dead letters, newest first", async () => {
+  const dataDir = newFolder();
+  const letters = [1, 2].map((n) => ({
+    at: `2026-03-0${n}`,
+    pk: "ACCOUNT#a",
+    sk: `JOURNAL#${n}`,
+    reason: "unreadable",
+  }));
+  await deadLettersIn(dataDir).append(letters);
+  const answer = await run("dead-letters", await newTable(), {}, { dataDir });
+  expect(answer).toEqual({ count: 2, dead_letters: letters.toReversed() });
+});
+
+test("a replay that is not understood ends with code 2 and says all that is wrong", async () => {
+  const args = ["--until", "yesterday", "--account", "42"];
+  const { code, err } = await operator({}, "events", "replay", ...args);
+  expect(code).toBe(2);
+  for (const what of [/--since is missing/, /--until: Not a time/, /--account: Not a UUID/]) expect(err).toMatch(what);
+});

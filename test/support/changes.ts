@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+
+import type { DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+
+import { ensureTable } from "../../infra/local/engine.ts";
+import { accountsMatching } from "../../shared/accounts/account.ts";
+import type { Event } from "../../shared/changes/event.ts";
+import type { Change } from "../../shared/changes/kind.ts";
+import { recordWrites, type Author } from "../../shared/changes/record.ts";
+import { appendRows, readList } from "../../shared/table/ranked-list.ts";
+import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+
+const author: Author = { action: "things.update", actor: { type: "user", id: "u-1" }, requestId: "r-1" };
+
+/** A table of its own on the tests' engine, in which no other test changes anything. */
+export async function newTable(): Promise<Table> {
+  const name = `changes-${randomUUID()}`;
+  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
+  return openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
+}
+
+/** An account that is in the list of all accounts, and nothing more. */
+export async function listedAccount(table: Table): Promise<string> {
+  const id = randomUUID();
+  await table.commit(async () => {
+    const { state } = await readList(table, accountsMatching({}));
+    return { value: undefined, writes: appendRows(state, [{ account_id: id }]) };
+  });
+  return id;
+}
+
+/** The change of a thing, its new state `{ n }`. */
+export const changeOf = (resourceId: string, n: number): Change => ({
+  type: "thing.updated",
+  resource: { type: "thing", id: resourceId },
+  before: { n: n - 1 },
+  after: { n },
+});
+
+/** Records changes of an account as the transaction of a change does. */
+export const record = (table: Table, accountId: string, changes: Change[], now = new Date()): Promise<void> =>
+  table.commit(async () => ({ value: undefined, writes: recordWrites(accountId, changes, author, now) }));
+
+/** A row that looks like a change and cannot be read as one; answers its id. */
+export async function recordPoison(table: Table, accountId: string, now = new Date()): Promise<string> {
+  const [first] = recordWrites(accountId, [changeOf("poison", 0)], author, now);
+  if (!first || !("put" in first)) throw new Error("recordWrites puts no row first");
+  const { PK, SK, id } = first.put;
+  await table.commit(async () => ({ value: undefined, writes: [{ put: { PK, SK, id, after: "{" } }] }));
+  return String(id);
+}
+
+const attributesOf = (item: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(item)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, typeof value === "number" ? { N: String(value) } : { S: String(value) }]),
+  );
+
+let sequence = 100_000_000_000_000_000_000n;
+
+/** The INSERT record of an item, as DynamoDB puts it into a stream. */
+function recordOfItem({ PK, SK, ...rest }: Record<string, unknown>): DynamoDBRecord {
+  sequence += 1n;
+  return {
+    eventName: "INSERT",
+    eventSource: "aws:dynamodb",
+    dynamodb: {
+      Keys: attributesOf({ PK, SK }),
+      NewImage: attributesOf({ PK, SK, ...rest }),
+      SequenceNumber: String(sequence),
+    },
+  };
+}
+
+/** The stream's records of all that one transaction with these changes writes, counters included. */
+export const recordsOf = (accountId: string, changes: Change[]): DynamoDBRecord[] =>
+  recordWrites(accountId, changes, author, new Date()).map((write) =>
+    "put" in write
+      ? recordOfItem(write.put)
+      : { ...recordOfItem("update" in write ? write.update : {}), eventName: "MODIFY" },
+  );
+
+/** The record of a change that cannot be read. */
+export const poisonRecord = (accountId: string): DynamoDBRecord =>
+  recordOfItem({ PK: `ACCOUNT#${accountId}`, SK: `JOURNAL#changes#ENTRY#${randomUUID()}`, after: "{" });
+
+export const streamEvent = (...records: DynamoDBRecord[]): DynamoDBStreamEvent => ({ Records: records });
+
+/** Which state of which thing an event is: `a1`. */
+export const labelOf = ({ resource, data }: Event): string => `${resource.id}${String(data["n"])}`;

@@ -1,0 +1,51 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+
+type Entry = {
+  Detail: string;
+  DetailType: string;
+  EventBusName: string;
+  Resources: string[];
+  Source: string;
+  Time: number;
+};
+type Call = { headers: IncomingHttpHeaders; entries: Entry[] };
+type Reply = { status: number; body: unknown };
+
+export type EventBusServer = {
+  endpoint: string;
+  calls: Call[];
+  details: () => Record<string, unknown>[];
+  stop: () => Promise<unknown>;
+};
+
+/** What EventBridge answers when it takes all entries. */
+export const takeAll = ({ entries }: Call): Reply => ({
+  status: 200,
+  body: { FailedEntryCount: 0, Entries: entries.map((_, index) => ({ EventId: `event-${index}` })) },
+});
+
+/** PutEvents of EventBridge over HTTP on 127.0.0.1, as its API reference describes the wire. */
+export async function startEventBus(answer: (call: Call, count: number) => Reply = takeAll): Promise<EventBusServer> {
+  const calls: Call[] = [];
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const call = { headers: request.headers, entries: JSON.parse(await text(request)).Entries };
+    calls.push(call);
+    const { status, body } = answer(call, calls.length);
+    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
+  }
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    endpoint: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
+    calls,
+    details: () => calls.flatMap(({ entries }) => entries.map(({ Detail }) => JSON.parse(Detail))),
+    stop: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -21,6 +21,15 @@ import { route as authServiceAccountsList } from "./auth/service-accounts/list.t
 import { route as authServiceAccountsRevoke } from "./auth/service-accounts/revoke.ts";
 import { route as authServiceAccountsRotate } from "./auth/service-accounts/rotate.ts";
 import { route as meGet } from "./me/get.ts";
+import { route as webhooksAdd } from "./webhooks/add.ts";
+import { route as webhooksDelete } from "./webhooks/delete.ts";
+import { route as webhooksDeliveriesList } from "./webhooks/deliveries/list.ts";
+import { route as webhooksDeliveriesRedeliver } from "./webhooks/deliveries/redeliver.ts";
+import { route as webhooksGet } from "./webhooks/get.ts";
+import { route as webhooksList } from "./webhooks/list.ts";
+import { route as webhooksRotateSecret } from "./webhooks/rotate-secret.ts";
+import { route as webhooksTest } from "./webhooks/test.ts";
+import { route as webhooksUpdate } from "./webhooks/update.ts";
 import { route as workspacesAdd } from "./workspaces/add.ts";
 import { route as workspacesDelete } from "./workspaces/delete.ts";
 import { route as workspacesGet } from "./workspaces/get.ts";
@@ -55,5 +64,14 @@ export const routes: readonly Route[] = [
   authServiceAccountsCreate,
   authServiceAccountsRotate,
   authServiceAccountsRevoke,
+  webhooksList,
+  webhooksAdd,
+  webhooksGet,
+  webhooksUpdate,
+  webhooksDelete,
+  webhooksRotateSecret,
+  webhooksTest,
+  webhooksDeliveriesList,
+  webhooksDeliveriesRedeliver,
   auditList,
 ];

@@ -1,38 +1,30 @@
-import { CfnOutput, Duration, Validations } from "aws-cdk-lib";
+import { Duration } from "aws-cdk-lib";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
-import { EventBus } from "aws-cdk-lib/aws-events";
+import type { EventBus } from "aws-cdk-lib/aws-events";
 import { PolicyDocument, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
-import type { Topic } from "aws-cdk-lib/aws-sns";
-import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
 import { changeKeyPrefix } from "../shared/changes/history.ts";
 import { addAlarm, period } from "./alarms.ts";
-import { addFunction, type Common } from "./functions.ts";
+import { addDeadLetters, destination } from "./dead-letters.ts";
+import { addFunction } from "./functions.ts";
+import type { WorkerPlace } from "./worker-functions.ts";
 import type { WorkerSpec } from "./workers.ts";
-
-type Place = Omit<Common, "environment"> & { stage: string; logLevel: string; topic: Topic | undefined };
 
 const retries = 6;
 const iteratorAgeLimit = Duration.minutes(5);
 
-/** The functions that publish the changes in the table's stream, the bus they publish to, and who hears of failures. */
-export function addChangeStream(
-  scope: Construct,
-  workers: readonly WorkerSpec[],
-  place: Place,
-): Map<string, lambda.Function> {
-  const specs = workers.filter(({ source }) => source === "changes");
-  if (specs.length === 0) return new Map();
-  const bus = new EventBus(scope, "EventBus", { eventBusName: `hosted-mail-${place.stage}` });
-  new CfnOutput(scope, "EventBusName", { value: bus.eventBusName });
-  return new Map(specs.map((spec) => [spec.name, addPublisher(scope, spec, bus, place)]));
-}
-
-function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: Place): lambda.Function {
+/** A function that publishes the changes in the table's stream to the bus, and who hears of failures. */
+export function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: WorkerPlace): lambda.Function {
   const { table, logLevel, topic } = place;
-  const deadLetters = addDeadLetterQueue(scope, `${spec.name}.dead_letters`);
+  const deadLetters = addDeadLetters(
+    scope,
+    spec.name,
+    `Changes that ${spec.name} could not publish: see docs/events.md`,
+    topic,
+  );
   const added = addFunction(
     scope,
     {
@@ -45,16 +37,7 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
     { ...place, environment: { EVENT_BUS: bus.eventBusName, LOG_LEVEL: logLevel } },
   );
   mapStream(scope, spec.name, { table, added, deadLetters });
-  const waiting = deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" });
   const age = added.metric("IteratorAge", { period, statistic: "Maximum" });
-  addAlarm(
-    scope,
-    `${spec.name}.dead_letters_waiting`,
-    `Changes that ${spec.name} could not publish: see docs/events.md`,
-    waiting,
-    1,
-    topic,
-  );
   addAlarm(
     scope,
     `${spec.name}.iterator_age`,
@@ -89,22 +72,8 @@ function mapStream(
     retryAttempts: retries,
     maxRecordAge: Duration.hours(6),
     reportBatchItemFailures: true,
-    // Not SqsDlq, which would attach a policy of its own: the function's role has what is needed.
-    onFailure: { bind: () => ({ destination: deadLetters.queueArn }) },
+    onFailure: destination(deadLetters),
   });
-}
-
-function addDeadLetterQueue(scope: Construct, id: string): Queue {
-  const queue = new Queue(scope, id, {
-    encryption: QueueEncryption.SQS_MANAGED,
-    enforceSSL: true,
-    retentionPeriod: Duration.days(14),
-  });
-  Validations.of(queue).acknowledge({
-    id: "AwsSolutions-SQS3",
-    reason: "It is the dead-letter queue of an event source mapping, which the rule does not look at.",
-  });
-  return queue;
 }
 
 const allowStream = (table: Table, bus: EventBus, deadLetters: Queue): PolicyDocument =>

@@ -26,6 +26,10 @@ export const adviceOf: Record<ProblemCode, string> = {
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
   group_cycle: "The group you want to move into is inside of the one you are moving.",
   limit_reached: "There are as many of these as there can be. Remove some first.",
+  insufficient_funds: "<code>available</code> is what is free in the wallet. Top it up and try again.",
+  plan_unchanged: "There is nothing to change.",
+  plan_cancelled: "There is nothing to cancel. Change to a plan to have one again.",
+  payment_due: "Top up the wallet: the invoice is paid from it at once, and then this works.",
   idempotency_in_flight:
     "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",
   secret_already_shown: "The secret was in the first answer and is kept nowhere. If you have lost it, make a new one.",

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CfnResource, Duration } from "aws-cdk-lib";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
@@ -10,7 +11,13 @@ import type { Construct } from "constructs";
 import type { LambdaSpec } from "./lambdas.ts";
 
 /** What all functions have in common. `bundleDir` holds a folder of each function's name. */
-export type Common = { table: Table; logGroup: LogGroup; bundleDir: string; environment: Record<string, string> };
+export type Common = {
+  table: Table;
+  secretsKey: IKey;
+  logGroup: LogGroup;
+  bundleDir: string;
+  environment: Record<string, string>;
+};
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 
@@ -36,10 +43,14 @@ const pascalCase = (name: string): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
+/** What a function's use of secrets lets it do with their key. */
+const secretsActions = { open: ["kms:Decrypt"], "seal and open": ["kms:Decrypt", "kms:Encrypt"] };
+
 /** One function, whatever wakes it. `policies` is what it may do besides using the table and writing its log. */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access"> & {
   description: string;
   timeoutSeconds: number;
+  secrets?: keyof typeof secretsActions;
   policies?: Record<string, PolicyDocument>;
 };
 
@@ -50,13 +61,14 @@ export const addFunctions = (
   common: Common,
 ): Map<string, lambda.Function> =>
   new Map(
-    lambdas.map(({ name, access, triggers }) => {
-      const spec = {
+    lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, triggers }) => {
+      const spec: FunctionSpec = {
         name,
         access,
         description: triggers.join(", "),
-        timeoutSeconds: name === "code" ? 29 : 10,
-        ...(access === "read" ? { policies: { tokens: allowNotingUse(common.table.tableArn) } } : {}),
+        timeoutSeconds,
+        ...(uses.includes("secrets") ? { secrets: "seal and open" } : {}),
+        ...(access === "read" ? { policies: { callers: allowNotingCallers(common.table.tableArn) } } : {}),
       };
       return [name, addFunction(scope, spec, common)];
     }),
@@ -72,7 +84,10 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     architecture: lambda.Architecture.ARM_64,
     memorySize: 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
-    environment: common.environment,
+    environment: {
+      ...common.environment,
+      ...(spec.secrets === undefined ? {} : { SECRETS_KEY_ID: common.secretsKey.keyArn }),
+    },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
     // As JSON, Lambda passes the lines of shared/log.ts on as they are; LOG_LEVEL alone decides which are written.
@@ -84,32 +99,37 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
   return setLogicalId(added, functionId(spec.name));
 }
 
-function addRole(scope: Construct, spec: FunctionSpec, { table, logGroup }: Common): Role {
+function addRole(scope: Construct, spec: FunctionSpec, { table, secretsKey, logGroup }: Common): Role {
   const actions = tableActions[spec.access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
+      ...(spec.secrets === undefined ? {} : { secrets: allow(secretsActions[spec.secrets], secretsKey.keyArn) }),
       ...spec.policies,
     },
   });
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 
-/** A function that only reads still notes when a service account's token was last used, and may write no other item. */
-const allowNotingUse = (tableArn: string): PolicyDocument =>
+/**
+ * A function that only reads still charges its caller's rate limit and notes when a service account's token was last
+ * used, each by one update outside of any transaction, and may write no other item.
+ */
+const allowNotingCallers = (tableArn: string): PolicyDocument =>
   new PolicyDocument({
     statements: [
       new PolicyStatement({
         actions: ["dynamodb:UpdateItem"],
         resources: [tableArn],
-        conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*"] } },
+        conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
       }),
     ],
   });
 
-const allow = (actions: readonly string[], resource: string): PolicyDocument =>
+/** A policy that allows actions on one resource. */
+export const allow = (actions: readonly string[], resource: string): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources: [resource] })] });
 
 function setLogicalId<C extends Construct>(construct: C, logicalId: string): C {

@@ -1,4 +1,5 @@
 import { routes } from "../functions/routes.ts";
+import type { Route } from "../shared/route.ts";
 
 /** One Lambda function: its source file, what it may do with the table, and the requests that reach it. */
 export type LambdaSpec = {
@@ -6,6 +7,10 @@ export type LambdaSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: "none" | "read" | "write";
+  /** What it uses beside the table: `secrets` seals and opens. */
+  uses?: Route["uses"];
+  /** How long a request may take it, if not 10 seconds. */
+  timeoutSeconds?: number;
   /** `$default` is what no other trigger takes. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
 };
@@ -20,12 +25,17 @@ export const lambdas: readonly LambdaSpec[] = [
     name: route.name,
     file: fileOf(route.name),
     access: route.access,
+    uses: route.uses,
+    // What calls somebody else waits for them, for ten seconds by itself.
+    ...(route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
     triggers: [`${route.method} ${route.path as `/${string}`}`],
   })),
   {
     name: "code",
     file: "functions/code/handler.ts",
     access: "write",
+    uses: [...new Set(routes.flatMap(({ uses }) => uses))],
+    timeoutSeconds: 29,
     triggers: ["POST /v1/public/a2a", "POST /v1/public/mcp"],
   },
   {

@@ -4,6 +4,7 @@ export const families = [
   { name: "me", description: "Who you are." },
   { name: "workspaces", description: "Containers for domains inside an account." },
   { name: "auth", description: "Who may do what: grants, roles, groups and service accounts." },
+  { name: "webhooks", description: "Events of an account, posted to your own servers." },
   { name: "audit", description: "Who changed what." },
   { name: "code", description: "Code mode: small programs of calls, for agents, by A2A-style envelope and by MCP." },
 ];

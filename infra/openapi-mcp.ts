@@ -12,7 +12,7 @@ export const mcpRoute = defineRoute({
   path: "/v1/public/mcp",
   summary: "Speak MCP: run a program as a tool call",
   description:
-    "The Model Context Protocol over Streamable HTTP, revisions 2025-11-25, 2025-06-18 and 2025-03-26, without sessions: `initialize`, `ping`, `tools/list`, `tools/call`; notifications are answered with 202. The tool `service_execute` takes `code` and answers the same envelope as the A2A endpoint, as text. A message that is not JSON-RPC is answered with 400.",
+    "The Model Context Protocol over Streamable HTTP, revisions 2025-11-25, 2025-06-18 and 2025-03-26, without sessions: `initialize`, `ping`, `tools/list`, `tools/call`; notifications are answered with 202 and no body. The tool `service_execute` takes `code` and answers the same envelope as the A2A endpoint, as text. A message that is not JSON-RPC is answered with 400.",
   capability: null,
   open: "Each call of the program is authorized by its own function.",
   access: "write",
@@ -36,7 +36,7 @@ export const mcpRoute = defineRoute({
   output: z
     .object({
       jsonrpc: version,
-      id: Id,
+      id: Id.nullable().meta({ description: "The message's id; null when it had none that could be read." }),
       result: z.looseObject({}).optional().meta({
         description: "What the method answers; for `tools/call` `content` (one text item) and `isError`.",
       }),

@@ -3,15 +3,16 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import { addAlarms } from "./alarms.ts";
-import { addChangeStream } from "./change-stream.ts";
 import type { Config } from "./config.ts";
 import { addFunctions } from "./functions.ts";
 import { addGateway } from "./gateway.ts";
 import { addInvokeRoles } from "./invoke-roles.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { addLogGroup } from "./logs.ts";
+import { addSecretsKey } from "./secrets-key.ts";
 import { addTable } from "./table.ts";
 import { addAlarmTopic } from "./topic.ts";
+import { addWorkers } from "./worker-functions.ts";
 import type { WorkerSpec } from "./workers.ts";
 
 /** The Lambdas of a stack: those that requests reach, and those that they do not. */
@@ -22,21 +23,25 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const stack = new Stack(app, `hosted-mail-${config.stage}`, { description: "Public customer API for hosted mail" });
   const table = addTable(stack);
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
-  const place = { table, logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays), bundleDir };
-  const functions = addFunctions(stack, lambdas, {
-    ...place,
+  const common = {
+    table,
+    secretsKey: addSecretsKey(stack, config.stage),
+    logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
+    bundleDir,
     environment: {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
     },
-  });
+  };
+  const functions = addFunctions(stack, lambdas, common);
   const invokeRoles = addInvokeRoles(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
   const api = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
-  const publishers = addChangeStream(stack, workers, { ...place, ...config, topic });
-  addAlarms(stack, new Map([...functions, ...publishers]), api.ref, topic);
+  const { stage, logLevel } = config;
+  const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
+  addAlarms(stack, new Map([...functions, ...workerFunctions]), api.ref, topic);
   new CfnOutput(stack, "ApiUrl", { value: api.attrApiEndpoint });
   new CfnOutput(stack, "TableName", { value: table.tableName });
   return stack;

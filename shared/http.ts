@@ -7,16 +7,20 @@ import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
 export const http = (route: Route): Handler =>
-  lambda(route.name, async (request, door) => {
-    const { headers } = request;
-    const raw = {
-      params: request.pathParameters ?? {},
-      query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
-      body: request.body ?? (takesNothing(route) ? {} : undefined),
-      headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
-    };
-    return respond(route, await invoke(route, raw, door), headers["if-none-match"]);
-  });
+  lambda(
+    route.name,
+    async (request, door) => {
+      const { headers } = request;
+      const raw = {
+        params: request.pathParameters ?? {},
+        query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
+        body: request.body === undefined && takesNothing(route) ? {} : request.body,
+        headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
+      };
+      return respond(route, await invoke(route, raw, door), headers["if-none-match"]);
+    },
+    { public: route.public },
+  );
 
 /** Whether a request without a body is as good as one with an empty object. */
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;

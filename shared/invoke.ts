@@ -34,7 +34,7 @@ export type Outcome = {
  * (403, 404), replay or run, shape the output. Only what the output schema declares can leave.
  */
 export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
-  const principal = await door.authenticate();
+  const principal = route.public ? stranger(door) : await door.authenticate();
   // At the same time: a caller far from the limit does not wait for it.
   const [charged, decided] = await Promise.allSettled([
     chargeFor(route, raw, principal, door),
@@ -56,9 +56,20 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   return { input, output, replayed: false };
 }
 
+/** Whoever calls a public route: nobody in particular, told apart by their address for the rate limit. */
+const stranger = ({ sourceIp = "" }: Door): Principal => ({
+  type: "user",
+  id: `ip/${networkOf(sourceIp)}`,
+  email: "",
+  groups: [],
+});
+
+/** An IPv4 address, or the /64 that one customer has of IPv6. */
+const networkOf = (ip: string): string => (ip.includes(":") ? ip.split(":").slice(0, 4).join(":") : ip);
+
 async function chargeFor(route: Route, { params }: RawInput, principal: Principal, door: Door): Promise<void> {
   if (door.paid && route.limit === "default") return;
-  const accountId = params["account_id"];
+  const accountId = route.public ? undefined : params["account_id"];
   await door.charge({
     principalId: principal.id,
     class: route.limit,
@@ -113,13 +124,14 @@ async function authorize(
   table: Table,
 ): Promise<Permissions> {
   const accountId = params["account_id"];
-  if (typeof accountId !== "string") return noPermissions;
+  if (typeof accountId !== "string" || route.public) return noPermissions;
   const own = await standingOf(table, principal, accountId, route.access === "write");
   const enough = isAllowed(route, params, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
   if (!isAllowed(route, params, permissions)) throw refusal(route, params, permissions);
-  if (route.access === "write" && (accountStatus === "suspended" || accountStatus === "closed")) {
+  const isStopped = accountStatus === "closed" || (accountStatus === "suspended" && !route.whileSuspended);
+  if (route.access === "write" && isStopped) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
   return permissions;

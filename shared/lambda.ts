@@ -22,14 +22,18 @@ type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal
 const bodyLimitBytes = 1_048_576;
 
 /**
- * A Lambda handler around `answer`, by the only middy chain: authentication, body (size, media type, JSON),
+ * A Lambda handler around `answer`, by the only middy chain: authentication unless it is public, body (size, media type, JSON),
  * the answer, whatever is thrown shaped for the caller, headers, and one log line.
  */
-export function lambda(name: string, answer: (request: Request, door: Door) => Promise<Response>): Handler {
+export function lambda(
+  name: string,
+  answer: (request: Request, door: Door) => Promise<Response>,
+  options: { public?: boolean } = {},
+): Handler {
   const parseBody = jsonBodyParser().before;
   const chain = middy((request: Request, call: Call) => answer(request, call.door))
     .before(async (run) => {
-      await run.context.door.authenticate();
+      if (!options.public) await run.context.door.authenticate();
       const { body, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
       checkSize(body, isBase64Encoded);

@@ -12,6 +12,9 @@ import type { Reader } from "./table/table.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
+/** What of the outside world a function may need (shared/providers). */
+export type Port = "secrets" | "payments" | "files";
+
 /** What `run` gets beside its parsed input. */
 export type Context = {
   principal: Principal;
@@ -59,6 +62,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   etag?: boolean;
   /** How often it may be called; `default` if not said. */
   limit?: LimitClass;
+  /** What the Lambda of this route uses beside the table: `secrets` seals and opens. */
+  uses?: readonly Port[];
+  /** Whether it takes no credential at all, and so is no function of code mode; `open` says why. */
+  public?: boolean;
+  /** Whether a suspended account may still do it: what makes it active again. */
+  whileSuspended?: boolean;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
   /** In code mode the body's members are arguments like the others, or are in one named `payload`, with the account's id. */
@@ -96,6 +105,9 @@ export type Route = {
   secret: boolean;
   etag: boolean;
   limit: LimitClass;
+  uses: readonly Port[];
+  public: boolean;
+  whileSuspended: boolean;
   problems: readonly ProblemCode[];
   codeArguments: "flat" | "payload";
   scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
@@ -121,6 +133,9 @@ export function defineRoute<
     secret: false,
     etag: false,
     limit: "default",
+    uses: [],
+    public: false,
+    whileSuspended: false,
     problems: [],
     codeArguments: "flat",
     ...declaration,

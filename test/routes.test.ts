@@ -27,7 +27,7 @@ async function exampleOf(route: Route, account: Account): Promise<Example> {
 const comparable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
-      /^(id|idp_name|token.*)$|_(at|id|ids)$/.test(key) ? typeof member : member,
+      /^(id|idp_name|secret|duration_ms|token.*)$|_(at|id|ids)$/.test(key) ? typeof member : member,
     ),
   );
 

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 
 import { lambdas } from "../infra/lambdas.ts";
+import { workers } from "../infra/workers.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = globSync("{functions,shared,infra,test}/**/*.ts", { cwd: root });
@@ -40,8 +41,8 @@ test("zod is imported as a namespace, so that no bundle holds its locales", () =
   expect(named).toEqual([]);
 });
 
-test("importing any Lambda's file needs no environment and opens nothing", () => {
-  const files = lambdas.map(({ file }) => `await import(${JSON.stringify(resolve(root, file))});`);
+test("importing any Lambda's or worker's file needs no environment and opens nothing", () => {
+  const files = [...lambdas, ...workers].map(({ file }) => `await import(${JSON.stringify(resolve(root, file))});`);
   const program = [
     "process.stdout; process.stderr;",
     "const before = process.getActiveResourcesInfo().length;",

@@ -27,8 +27,8 @@ export function catalogueOf(list: readonly Route[]): Catalogue {
   );
 }
 
-/** What code mode offers: every route. */
-export const catalogue: Catalogue = catalogueOf(routes);
+/** What code mode offers: every route but those that take no credential. */
+export const catalogue: Catalogue = catalogueOf(routes.filter((route) => !route.public));
 
 /** The arguments that make up one part of a request: its members, or the one `payload` that holds the body's. */
 function argumentsIn(route: Route, part: Part): Record<string, z.ZodType> {

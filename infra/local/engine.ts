@@ -151,8 +151,8 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the one table as infra/table.ts declares it, unless it is there, but without its stream: nothing
- * reads it here yet, and the engine's writes slow down with every record in it. Throws `StartProblem`.
+ * Creates the one table as infra/table.ts declares it, unless it is there, but without its stream: the
+ * change feed reads the journals instead, as the engine's writes slow down with every record in one. Throws `StartProblem`.
  */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {
   const client = controlPlane(endpoint);

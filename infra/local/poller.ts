@@ -10,16 +10,18 @@ export type PollerOptions = {
   work: () => Promise<void>;
   /** Between two times when nobody wakes it. */
   idleMs: number;
+  /** How long it rests after each time, as a multiple of what that took; 4 if not said. */
+  restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
 
 /**
- * Does the work at once, when woken, and else every `idleMs`. After each time it rests four times as long as that
+ * Does the work at once, when woken, and else every `idleMs`. After each time it rests, four times as long as that
  * took, so that it never has more than a fifth of the process. A rejection is reported, and work goes on.
  */
-export function startPoller({ work, idleMs, onError }: PollerOptions): Poller {
+export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOptions): Poller {
   const state = { isStopping: false, isAwake: false };
   let interrupt: (() => void) | undefined;
 
@@ -40,7 +42,7 @@ export function startPoller({ work, idleMs, onError }: PollerOptions): Poller {
       state.isAwake = false;
       const startedAt = performance.now();
       await work().catch(onError);
-      await wait(Math.max(shortestRestMs, 4 * (performance.now() - startedAt)), () => state.isStopping);
+      await wait(Math.max(shortestRestMs, restRatio * (performance.now() - startedAt)), () => state.isStopping);
       await wait(idleMs, () => state.isStopping || state.isAwake);
     }
   }

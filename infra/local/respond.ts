@@ -12,8 +12,14 @@ import { BadTarget, type Target, parseTarget } from "./target.ts";
 /** A Lambda function behind the gateway; triggers as in infra/lambdas.ts. */
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
-/** Header names are in lower case. */
-export type LocalRequest = { headers: ReadonlyMap<string, string>; query: URLSearchParams; body: Buffer };
+/** Header names are in lower case; `port` is the one it came in by. */
+export type LocalRequest = {
+  headers: ReadonlyMap<string, string>;
+  params: Record<string, string>;
+  query: URLSearchParams;
+  body: Buffer;
+  port: number;
+};
 
 /** A path that only the local runtime has; another origin never gets to read its answer. */
 export type LocalPath = {
@@ -61,12 +67,12 @@ const localHeaders = {
 
 async function answerLocally(
   found: Match<LocalPath> | undefined,
-  request: LocalRequest,
+  request: Omit<LocalRequest, "params">,
   onError: ResponderOptions["onError"],
 ): Promise<Answer> {
   if (!found) return message(404, "Not Found");
   try {
-    const answer = await found.target.handle(request);
+    const answer = await found.target.handle({ ...request, params: found.pathParameters });
     return { ...answer, headers: { ...answer.headers, ...localHeaders } };
   } catch (error) {
     onError?.(found.routeKey, error);
@@ -119,7 +125,7 @@ export function createResponder(options: ResponderOptions): Responder {
       const wire = await wireRequest(request);
       if (!wire) return withCors(corsOrigins, headers, message(413, "Request Entity Too Large"));
       if (isLocal) {
-        const local = { headers, query: new URLSearchParams(target.query), body: wire.body };
+        const local = { headers, query: new URLSearchParams(target.query), body: wire.body, port: wire.port };
         return await answerLocally(matchLocal(wire.method, target.path), local, options.onError);
       }
       return withCors(corsOrigins, headers, await run(wire, target));

@@ -4,7 +4,6 @@ import { pathToFileURL } from "node:url";
 
 import * as z from "zod";
 
-import type { Event } from "../../shared/changes/event.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
@@ -13,19 +12,18 @@ import { eventPaths } from "./events-page.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import type { Handler } from "./invoke.ts";
 import { type TokenIssuer, openIssuer } from "./issuer.ts";
-import { startPublishing } from "./publish.ts";
 import type { LambdaFunction } from "./respond.ts";
+import { readSecretsKey } from "./secrets-key.ts";
 import type { Settings } from "./settings.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 import { tokenPaths } from "./tokens.ts";
+import { startWorkers } from "./workers.ts";
 
 /** What runs, given from outside. */
 export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
   /** Writes what the docs and fallback functions read; answers the folder, their DOCS_DIR. */
   prepareDocs: (dataDir: string) => string | Promise<string>;
-  /** Hears of every event once it is published. */
-  onEvent?: (event: Event) => Promise<void> | void;
   seedDemo: (place: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
 };
 
@@ -65,13 +63,15 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
 }
 
 /** The environment a deployed function has, for the handlers and for the SDK in them. */
-function setEnvironment(engine: Engine, issuer: TokenIssuer): void {
+async function setEnvironment(engine: Engine, issuer: TokenIssuer, dataDir: string): Promise<void> {
   const { env } = process;
   setTableEnvironment(engine);
   env["TABLE_NAME"] = localTableName;
   env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
   env["LOG_LEVEL"] ??= "info";
   env["LOG_FORMAT"] ??= "text";
+  env["WEBHOOK_LOOPBACK"] ??= "allow";
+  if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= await readSecretsKey(dataDir);
 }
 
 const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
@@ -116,7 +116,7 @@ export async function startRuntime<Demo>(
   };
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));
-    setEnvironment(engine, issuer);
+    await setEnvironment(engine, issuer, dataDir);
     process.env["ALLOWED_ORIGINS"] = corsOrigins.join(",");
     await ensureTable(engine.endpoint, localTableName);
     running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
@@ -125,8 +125,8 @@ export async function startRuntime<Demo>(
     let demo: Demo | undefined;
     const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
     const { onServed, onError = () => {} } = hooks;
-    const publishing = await startPublishing({ table, dataDir, onEvent: parts.onEvent, onError });
-    running.push(publishing.stop);
+    const workers = await startWorkers({ table, dataDir, onError });
+    running.push(workers.stop);
     const gateway = await openGateway({
       port,
       functions,
@@ -135,7 +135,7 @@ export async function startRuntime<Demo>(
       allowedHosts,
       onError,
       onServed: (served) => {
-        if (served.method !== "GET") publishing.wake();
+        if (served.method !== "GET") workers.wake();
         onServed?.(served);
       },
     });

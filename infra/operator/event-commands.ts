@@ -10,6 +10,7 @@ import { eventBridgePublisher, type EventPublisher } from "../../shared/provider
 import type { Table } from "../../shared/table/table.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/event-log.ts";
+import { eventQueueIn } from "../local/event-queue.ts";
 import type { Command, Place } from "./command.ts";
 
 const Time = z
@@ -22,13 +23,13 @@ const Time = z
 
 const complain = (what: string, detail: unknown): void => void process.stderr.write(`${what}: ${String(detail)}\n`);
 
-/** To the named bus, or to the log in the local data folder. */
+/** To the named bus, or to the log in the local data folder and what the product there does with events. */
 function publisherFor({ dataDir }: Place, bus: string | undefined): EventPublisher {
   if (bus !== undefined) {
     return eventBridgePublisher(bus, { error: (message, fields) => complain(message, JSON.stringify(fields)) });
   }
   if (dataDir === undefined) throw new Error("Say to which event bus: --bus NAME, or EVENT_BUS.");
-  return embeddedPublisher(eventsIn(dataDir), { onError: complain });
+  return embeddedPublisher(eventsIn(dataDir), { onEvent: eventQueueIn(dataDir).put, onError: complain });
 }
 
 function readEvent(row: Item): Event[] {

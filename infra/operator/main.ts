@@ -7,8 +7,9 @@ import type { Command } from "./command.ts";
 import { commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
 import { eventCommands } from "./event-commands.ts";
+import { limitCommands } from "./limit-commands.ts";
 
-const commands: Record<string, Command> = { ...accountCommands, ...eventCommands };
+const commands: Record<string, Command> = { ...accountCommands, ...limitCommands, ...eventCommands };
 
 const usageText = `Usage: npm run operator -- <command> [options]
 

@@ -5,10 +5,8 @@ import * as z from "zod";
 import { planAssignments } from "../auth/assignments.ts";
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/operator.ts";
-import { notFound, Problem } from "../errors.ts";
-import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
+import { notFound } from "../errors.ts";
 import type { Reader, Table } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
 import {
   accountKey,
   accountKind,
@@ -18,6 +16,7 @@ import {
   type AccountStatus,
   type StoredAccount,
 } from "./account.ts";
+import { enlist, planAccountStatus, readAll } from "./status.ts";
 import { getAccount } from "./visible.ts";
 
 type Client = z.output<typeof AccountClientSummary>;
@@ -74,13 +73,7 @@ export async function createAccount(
   });
 }
 
-function placeIn({ id, ordinals }: StoredAccount, list: string): number {
-  const ordinal = ordinals[list];
-  if (ordinal === undefined) throw new Error(`Account ${id} does not say where it stands in the list ${list}.`);
-  return ordinal;
-}
-
-/** Moves an account to another status, and to the lists of that status; nothing happens when it is there already. */
+/** Moves an account to another status; nothing happens when it is there already. */
 export async function setAccountStatus(
   table: Table,
   accountId: string,
@@ -92,46 +85,5 @@ export async function setAccountStatus(
     accountId,
     `account ${status}`,
     now,
-  )(async () => {
-    const account = await getAccount(table, accountId);
-    if (account.status === status) return { value: account, writes: [], changes: [] };
-    if (account.status === "closed") throw new Problem("account_closed", "A closed account stays closed.");
-    const left = listsOf(account).slice(2);
-    const leftStates = await Promise.all(
-      left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),
-    );
-    const { writes, ordinals } = enlist(await readAll(table, listsOf({ ...account, status }).slice(2)), accountId);
-    const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
-    const changed: StoredAccount = {
-      ...account,
-      status,
-      ordinals: { ...Object.fromEntries(kept), ...ordinals },
-      updated_at: now.toISOString(),
-      version: account.version + 1,
-    };
-    const removals = leftStates.flatMap((state) => removeRows(state, [placeIn(account, state.list.name)]));
-    return {
-      value: changed,
-      writes: [
-        { put: { ...accountKey(accountId), ...changed }, if: { version: account.version } },
-        ...removals,
-        ...writes,
-      ],
-      changes: [change(accountKind, "updated", accountId, { before: account, after: changed })],
-    };
-  });
-}
-
-const readAll = (table: Reader, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
-  Promise.all(lists.map(async (list) => (await readList(table, list)).state));
-
-/** The writes that put an account at the end of lists, and the place it gets in each. */
-function enlist(
-  states: readonly ListState[],
-  accountId: string,
-): { writes: Write[]; ordinals: Record<string, number> } {
-  return {
-    writes: states.flatMap((state) => appendRows(state, [{ account_id: accountId }])),
-    ordinals: Object.fromEntries(states.map((state) => [state.list.name, state.next])),
-  };
+  )(async () => planAccountStatus(table, await getAccount(table, accountId), status, now));
 }

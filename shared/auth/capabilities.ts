@@ -27,6 +27,7 @@ export const capabilities = [
   "billing.view",
   "billing.manage",
   "tag.manage",
+  "webhook.manage",
   "auth.manage",
 ] as const;
 
@@ -58,7 +59,7 @@ export const roles = {
   viewer,
   editor,
   domain_manager: domainManager,
-  manager: [...domainManager, "workspace.manage", "domain.purchase", "domain.move", "domain.delete"],
+  manager: [...domainManager, "workspace.manage", "domain.purchase", "domain.move", "domain.delete", "webhook.manage"],
   dns_manager: ["dns.view", "dns.manage"],
   ip_manager: ["ip.view", "ip.assign", "ip.manage"],
   billing_viewer: ["billing.view"],

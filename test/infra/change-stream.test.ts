@@ -4,7 +4,8 @@ import { workers } from "../../infra/workers.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 const settings = { stage: "blue", alarmEmail: "ops@example.com" };
-const template = synthesize([spec("me.get")], settings, undefined, workers);
+const publishers = workers.filter(({ source }) => source === "changes");
+const template = synthesize([spec("me.get")], settings, undefined, publishers);
 const [tableId] = only(template, "AWS::DynamoDB::Table");
 const [busId, bus] = only(template, "AWS::Events::EventBus");
 const [queueId, queue] = only(template, "AWS::SQS::Queue");

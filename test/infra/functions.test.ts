@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { routes } from "../../functions/routes.ts";
 import { lambdas } from "../../infra/lambdas.ts";
 import { workers } from "../../infra/workers.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
@@ -17,6 +18,7 @@ const template = synthesize([...lambdas, spec("dns_records.search", { access: "n
 const functions = template.findResources("AWS::Lambda::Function");
 const roles = template.findResources("AWS::IAM::Role");
 const [tableId] = only(template, "AWS::DynamoDB::Table");
+const [keyId, key] = only(template, "AWS::KMS::Key");
 const functionLogsId = Object.keys(template.findResources("AWS::Logs::LogGroup")).find((id) =>
   id.startsWith("FunctionLogs"),
 );
@@ -43,35 +45,83 @@ const idOf = (name: string): string =>
     .join("")}Function`;
 
 const writesLogs = [["logs:CreateLogStream", "logs:PutLogEvents"], { "Fn::GetAtt": [functionLogsId, "Arn"] }];
-const notesTokenUse = [
+const notesCallers = [
   ["dynamodb:UpdateItem"],
   { "Fn::GetAtt": [tableId, "Arn"] },
-  { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*"] } },
+  { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
 ];
+const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
 test.each(lambdas)(
-  "$name may use the table as its access says, note a token's use, write its log, and nothing else",
-  ({ name, access }) => {
-    const grants = { none: [], read: [onTable(reads), notesTokenUse], write: [onTable(writes)] };
-    expect(grantsOf(idOf(name))).toEqual([writesLogs, ...grants[access]]);
+  "$name may use table and secrets as it declares, note its caller's requests and token, write its log, and no more",
+  ({ name, access, uses = [] }) => {
+    const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      ...grants[access],
+      ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt", "kms:Encrypt")] : []),
+      ...(access === "read" ? [notesCallers] : []),
+    ]);
   },
 );
 
-const arnOf = (type: string) => ({ "Fn::GetAtt": [only(template, type)[0], "Arn"] });
+const workersOf = (...sources: string[]) => workers.filter(({ source }) => sources.includes(source));
+const deadLettersOf = (name: string): string => {
+  const prefix = `${name.replaceAll(/[._]/g, "")}deadletters`;
+  return Object.keys(template.findResources("AWS::SQS::Queue")).find((id) => id.startsWith(prefix)) ?? "";
+};
+const sendsDeadLetters = (name: string) => [["sqs:SendMessage"], { "Fn::GetAtt": [deadLettersOf(name), "Arn"] }];
 
-test.each(workers.filter(({ source }) => source === "changes"))(
+test.each(workersOf("changes"))(
   "$name may read the table's stream, put events on the one bus, write its dead letters and its log, and nothing else",
   ({ name }) => {
     const stream = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       [stream.map((action) => `dynamodb:${action}`), { "Fn::GetAtt": [tableId, "StreamArn"] }],
-      [["events:PutEvents"], arnOf("AWS::Events::EventBus")],
-      [["sqs:SendMessage"], arnOf("AWS::SQS::Queue")],
+      [["events:PutEvents"], { "Fn::GetAtt": [only(template, "AWS::Events::EventBus")[0], "Arn"] }],
+      sendsDeadLetters(name),
     ]);
   },
 );
+
+test.each(workersOf("events", "schedule"))(
+  "$name may use the table, open secrets but seal none, write its dead letters and its log, and nothing else",
+  ({ name }) => {
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      onTable(writes),
+      onSecretsKey("kms:Decrypt"),
+      sendsDeadLetters(name),
+    ]);
+  },
+);
+
+test("who may use the key of the secrets is told which it is, and nobody else", () => {
+  const told = Object.entries(functions).filter(([, { Properties }]) => {
+    const id: unknown = Properties.Environment.Variables.SECRETS_KEY_ID;
+    if (id !== undefined) expect(id).toEqual({ "Fn::GetAtt": [keyId, "Arn"] });
+    return id !== undefined;
+  });
+  const declared = [...lambdas, ...workers].filter(({ uses = [] }) => uses.includes("secrets"));
+  expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
+  expect(declared.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["code", "webhooks.add", "workers.dispatch_event", "workers.retry_deliveries"]),
+  );
+});
+
+test("the key of the secrets rotates, has its stage's name, and is kept when the stack goes", () => {
+  expect(key).toMatchObject({
+    DeletionPolicy: "Retain",
+    UpdateReplacePolicy: "Retain",
+    Properties: { EnableKeyRotation: true },
+  });
+  expect(only(template, "AWS::KMS::Alias")[1]["Properties"]).toEqual({
+    AliasName: "alias/hosted-mail/dev/secrets",
+    TargetKeyId: { "Fn::GetAtt": [keyId, "Arn"] },
+  });
+});
 
 test("a function with no access to the table has no grant on it", () => {
   expect(grantsOf("DnsRecordsSearchFunction")).toEqual([writesLogs]);
@@ -108,10 +158,14 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("code mode has 29 seconds, a worker 60, every other function 10", () => {
-  const workerIds = new Set(workers.map(({ name }) => idOf(name)));
+test("code mode has 29 seconds, a worker 60, what calls somebody else 20, every other function 10", () => {
+  const seconds = new Map([
+    ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
+    ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
+    ["CodeFunction", 29],
+  ]);
   for (const [id, { Properties }] of Object.entries(functions)) {
-    expect([id, Properties.Timeout]).toEqual([id, id === "CodeFunction" ? 29 : workerIds.has(id) ? 60 : 10]);
+    expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);
   }
 });
 

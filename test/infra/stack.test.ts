@@ -3,15 +3,16 @@ import { CfnRole } from "aws-cdk-lib/aws-iam";
 import { Bucket } from "aws-cdk-lib/aws-s3";
 import { expect, test } from "vitest";
 
+import { workers } from "../../infra/workers.ts";
 import { manySpecs, only, spec, synthesize } from "./synthesis.ts";
 
-const hundred = synthesize(manySpecs(100), { alarmEmail: "ops@example.com" });
+const hundred = synthesize(manySpecs(100), { alarmEmail: "ops@example.com" }, undefined, workers);
 const [, table] = only(hundred, "AWS::DynamoDB::Table");
 
-test("100 functions fit into one stack with room to grow", () => {
+test("100 functions and the workers fit into one stack with room to grow", () => {
   const { Resources } = hundred.toJSON();
-  expect(Object.keys(hundred.findResources("AWS::Lambda::Function"))).toHaveLength(100);
-  expect(Object.keys(Resources).length).toBeLessThan(450);
+  expect(Object.keys(hundred.findResources("AWS::Lambda::Function"))).toHaveLength(100 + workers.length);
+  expect(Object.keys(Resources).length).toBeLessThan(300);
   // CloudFormation takes templates of up to 1 MB.
   expect(JSON.stringify(hundred.toJSON(), null, 1).length).toBeLessThan(700_000);
 });
@@ -97,8 +98,8 @@ test("without an address there is no topic, and the alarms stay", () => {
   expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(3);
 });
 
-test("a deployment says where the API and the table are", () => {
-  expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual(["ApiUrl", "TableName"]);
+test("a deployment says where the API, the bus and the table are", () => {
+  expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual(["ApiUrl", "EventBusName", "TableName"]);
 });
 
 test.each([

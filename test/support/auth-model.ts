@@ -42,7 +42,7 @@ const bundles: Record<RoleKey, Capability[]> = {
   viewer,
   editor,
   domain_manager: domainManager,
-  manager: [...domainManager, "workspace.manage", "domain.purchase", "domain.move", "domain.delete"],
+  manager: [...domainManager, "workspace.manage", "domain.purchase", "domain.move", "domain.delete", "webhook.manage"],
   dns_manager: starting("dns."),
   ip_manager: starting("ip."),
   billing_viewer: ["billing.view"],

@@ -30,7 +30,8 @@ export function through(door: Door): Attempt {
   };
 }
 
-function outcomeOf(route: Route, { status, body }: Answer): Outcome {
+/** What a program of one call came to. */
+export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
   if (status !== 200) return { status, body };
   if (body.status === "completed") return { status: route.status, body: body.result.last_value };
   const { detail } = body.error;

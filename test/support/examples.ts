@@ -1,4 +1,5 @@
 import { request } from "./request.ts";
+import { webhookExamples } from "./webhook-examples.ts";
 import type { Account, Given } from "./world.ts";
 
 /** A valid call of a route in an account: flat arguments by name, as code mode takes them. */
@@ -109,4 +110,5 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
   "audit.list": async ({ id }) => ({ account_id: id }),
   ...authExamples,
+  ...webhookExamples,
 };

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +29,8 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     TEST_ISSUER_KEY: JSON.stringify(key),
     ISSUERS: JSON.stringify([createIssuer(key).issuerConfig()]),
     LOG_LEVEL: "silent",
+    SECRETS_KEY: randomBytes(32).toString("base64"),
+    WEBHOOK_LOOPBACK: "allow",
     DOCS_DIR: docs,
     AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
     AWS_REGION: "local",

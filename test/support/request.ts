@@ -8,6 +8,7 @@ import { createMatcher } from "../../infra/local/matcher.ts";
 import { parseTarget } from "../../infra/local/target.ts";
 import type { Response } from "../../shared/answer.ts";
 import type { Handler } from "../../shared/lambda.ts";
+import { checkContract } from "./contract.ts";
 
 const match = createMatcher(
   lambdas.flatMap((target) => target.triggers.map((trigger) => ({ trigger: trigger as string, target }))),
@@ -39,12 +40,18 @@ export function eventOf(method: string, target: string, sent: Sent = {}): APIGat
   return buildEvent({ ...wire, method, rawHeaders: Object.entries(headers).flat() }, parsed, matched, new Date());
 }
 
-/** Sends a request through the Lambda handler that the gateway would choose. */
+/**
+ * Sends a request through the Lambda handler that the gateway would choose. Throws for an answer that the
+ * OpenAPI document does not promise.
+ */
 export async function request(method: string, target: string, sent: Sent = {}): Promise<Answer> {
   const matched = match(method, parseTarget(target).path);
   if (!matched) throw new Error(`nothing takes ${method} ${target}`);
   const handler = await handlerOf(matched.target);
-  return answerOf(await handler(eventOf(method, target, sent)));
+  const answer = answerOf(await handler(eventOf(method, target, sent)));
+  // The documentation is not in the document.
+  if (matched.target.name !== "docs") checkContract(matched.routeKey, answer);
+  return answer;
 }
 
 /** A Lambda's answer as a client reads it. */

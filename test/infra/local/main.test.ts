@@ -1,73 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { text } from "node:stream/consumers";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { engineNote } from "../../../infra/local/engine-note.ts";
+import { failMain, get, newFolder, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
-
-const main = resolve(import.meta.dirname, "../../../infra/local/main.ts");
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "main-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
-
-/** The product as `npm start` starts it, without this run's own environment. */
-function spawnMain(
-  env: Record<string, string>,
-): ChildProcess & { stdout: NodeJS.ReadableStream; stderr: NodeJS.ReadableStream } {
-  const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env["PATH"], PORT: "0", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  return child;
-}
-
-type Product = {
-  child: ChildProcess;
-  printed: string;
-  baseUrl: string;
-  token: string;
-  exit: () => Promise<number | null>;
-};
-
-async function startMain(env: Record<string, string>): Promise<Product> {
-  const child = spawnMain(env);
-  const exited = once(child, "exit");
-  const errors = text(child.stderr);
-  let printed = "";
-  child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-  while (!printed.includes("Ctrl-C")) {
-    const ended = await Promise.race([once(child.stdout, "data").then(() => false), exited.then(() => true)]);
-    if (ended) throw new Error(await errors);
-  }
-  const [, baseUrl = ""] = /runs at (\S+)/.exec(printed) ?? [];
-  const [, token = ""] = /Bearer (\S+)'/.exec(printed) ?? [];
-  const exit = async (): Promise<number | null> => {
-    await exited;
-    return child.exitCode;
-  };
-  return { child, printed, baseUrl, token, exit };
-}
-
-/** A start that fails: its exit code and what it said. */
-async function failMain(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  const child = spawnMain(env);
-  const said = await text(child.stderr);
-  if (child.exitCode === null) await once(child, "exit");
-  return { code: child.exitCode, said };
-}
-
-const get = (url: string, token?: string): Promise<Response> =>
-  fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
 
 test("everything the banner promises is there", async () => {
   const dataDir = await newFolder();
@@ -109,7 +48,7 @@ test("data, keys and service account tokens outlive a restart; only their owner 
   expect(await first.exit()).toBe(0);
   const second = await startMain({ DATA_DIR: dataDir });
   expect(await (await workspaces(second)).json()).toMatchObject({ total: 1, items: [{ name: "Survivors" }] });
-  for (const file of ["issuer.json", "demo.json"]) {
+  for (const file of ["issuer.json", "demo.json", "secrets.key"]) {
     expect((await stat(join(dataDir, file))).mode & 0o077).toBe(0);
   }
 });

@@ -10,6 +10,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { localTableName } from "../../../infra/local/engine-note.ts";
 import { ensureTable } from "../../../infra/local/engine.ts";
 import { deadLettersIn, eventsIn } from "../../../infra/local/event-log.ts";
+import { eventQueueIn } from "../../../infra/local/event-queue.ts";
 import type { Place } from "../../../infra/operator/command.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/accounts/operate.ts";
@@ -58,7 +59,7 @@ async function accountIn(table: Table): Promise<string> {
   return id;
 }
 
-test("publishes an account's changes of a span again, oldest first, into the local log", async () => {
+test("publishes an account's changes of a span again, oldest first, into the local log and the webhooks' queue", async () => {
   const [table, folder] = [await localTable(), newFolder()];
   const [account] = [await accountIn(table), await accountIn(table)];
   await recordPoison(table, account, new Date("2026-03-02T01:00:00Z"));
@@ -69,6 +70,7 @@ test("publishes an account's changes of a span again, oldest first, into the loc
   const published = (await eventsIn(folder).read()) as Event[];
   expect(published.map(labelOf)).toEqual(["a1", "a2"]);
   expect(published.map(({ account_id }) => account_id)).toEqual([account, account]);
+  expect(await eventQueueIn(folder).ids()).toEqual(published.map(({ id }) => id));
 });
 
 async function busThat(answer: Parameters<typeof startEventBus>[0]): Promise<EventBusServer> {

@@ -102,6 +102,10 @@ test.each([
   [["client", "create", "--name", "x", "--owner", "y"], /--owner does not belong here/],
   [["account", "suspend", "--account", "42"], /--account: Not a UUID/],
   [["client", "create", "--nmae", "x"], /nmae/],
+  [
+    ["limits", "set", "--account", "42", "--class", "all", "--per-minute", "0"],
+    /--account: Not a UUID[^]*--class: Not one of default, sensitive[^]*--per-minute: Not a whole number[^]*--burst is missing/,
+  ],
 ])("answers %j with exit code 2 and says what is wrong", async (args, message) => {
   const { code, out, err } = await operator(...args);
   expect([code, out]).toEqual([2, ""]);
@@ -117,5 +121,6 @@ test("answers an unknown account with exit code 1", async () => {
 test("shows its commands and exit codes with --help", async () => {
   const { code, out } = await operator("--help");
   expect(code).toBe(0);
-  for (const part of ["client create", "account suspend", "--json", "Exit codes"]) expect(out).toContain(part);
+  for (const part of ["client create", "account suspend", "limits set", "--json", "Exit codes"])
+    expect(out).toContain(part);
 });

@@ -1,0 +1,33 @@
+import * as z from "zod";
+
+import { http } from "../../../shared/http.ts";
+import { pageOf, pageQuery } from "../../../shared/page.ts";
+import { defineRoute } from "../../../shared/route.ts";
+import { deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery-list.ts";
+import { Delivery } from "../../../shared/webhooks/delivery.ts";
+import { WebhookParams } from "../../../shared/webhooks/webhook.ts";
+
+export const route = defineRoute({
+  name: "webhooks.deliveries.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries",
+  summary: "List the deliveries of a webhook",
+  description:
+    "An extension. Newest event first, kept for 30 days. To filter by status, name a range of time that holds at most 20,000 deliveries.",
+  capability: "webhook.manage",
+  access: "read",
+  limit: "search",
+  params: WebhookParams,
+  query: z.strictObject({ ...pageQuery, ...deliveryQuery }),
+  output: pageOf(Delivery, "deliveries").meta({
+    id: "WebhookDeliveryListResponse",
+    description: "A page of a webhook's deliveries.",
+  }),
+  run: async ({ params, query }, context) => ({
+    ...(await listDeliveries(params.account_id, params.webhook_id, query, context)),
+    page: query.page,
+    page_size: query.page_size,
+  }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,24 @@
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+import { redeliver } from "../../../shared/webhooks/by-hand.ts";
+import { Delivery, DeliveryParams } from "../../../shared/webhooks/delivery.ts";
+import { outside } from "../../../shared/webhooks/outside.ts";
+
+export const route = defineRoute({
+  name: "webhooks.deliveries.redeliver",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+  summary: "Send a delivery once more",
+  description:
+    "An extension. Sends the same body under the same `webhook-id` now, whatever became of the delivery before, and answers it. When this attempt fails, the delivery stays what it was.",
+  capability: "webhook.manage",
+  access: "write",
+  uses: ["secrets"],
+  limit: "outbound",
+  params: DeliveryParams,
+  output: Delivery,
+  run: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
+    redeliver({ account_id, webhook_id, id }, context, outside()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,19 @@
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { getWebhook, Webhook, WebhookParams } from "../../shared/webhooks/webhook.ts";
+
+export const route = defineRoute({
+  name: "webhooks.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
+  summary: "Get a webhook",
+  description: "An extension.",
+  capability: "webhook.manage",
+  etag: true,
+  access: "read",
+  params: WebhookParams,
+  output: Webhook,
+  run: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),
+});
+
+export const handler = http(route);

@@ -1,0 +1,26 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { listWebhooks, Webhook } from "../../shared/webhooks/webhook.ts";
+
+export const route = defineRoute({
+  name: "webhooks.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/webhooks",
+  summary: "List webhooks",
+  description: "An extension. The webhooks of the account, oldest first.",
+  capability: "webhook.manage",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Webhook, "webhooks").meta({ id: "WebhookListResponse", description: "A page of webhooks." }),
+  run: async ({ params, query }, { table }) => ({
+    ...(await listWebhooks(table, params.account_id, query)),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { outside } from "../../shared/webhooks/outside.ts";
+import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
+import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
+
+export const route = defineRoute({
+  name: "webhooks.rotate_secret",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret",
+  summary: "Give a webhook a new signing secret",
+  description:
+    "An extension. For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again.",
+  capability: "webhook.manage",
+  access: "write",
+  uses: ["secrets"],
+  secret: true,
+  limit: "sensitive",
+  params: WebhookParams,
+  body: z
+    .strictObject({
+      overlap_seconds: z
+        .int()
+        .min(0)
+        .max(604_800)
+        .default(86_400)
+        .meta({ description: "How long the old secret still signs too: up to a week, a day if not given." }),
+    })
+    .meta({ id: "WebhookSecretRotate", description: "How to rotate." }),
+  output: WebhookWithSecret,
+  problems: ["upstream_unavailable"],
+  run: ({ params, body }, context) =>
+    rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, outside()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,36 @@
+import type { EventBridgeEvent } from "aws-lambda";
+import * as z from "zod";
+
+import type { PublishedEvent } from "../../shared/webhooks/body.ts";
+import { dispatch } from "../../shared/webhooks/dispatch.ts";
+import { openWork } from "../../shared/webhooks/work.ts";
+
+const Data = z.record(z.string(), z.unknown());
+
+const Detail: z.ZodType<PublishedEvent> = z.object({
+  id: z.string(),
+  type: z.string(),
+  timestamp: z.string(),
+  account_id: z.string(),
+  actor: z.object({ type: z.string(), id: z.string() }),
+  resource: z.object({ type: z.string(), id: z.string() }),
+  data: Data.exactOptional(),
+  previous_data: Data.exactOptional(),
+  truncated: z.boolean().exactOptional(),
+});
+
+/** Delivers one event from the bus to the webhooks that want it. Rejects, to be called again, when it lost one. */
+export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
+  const work = openWork("dispatch_event");
+  const startedMs = performance.now();
+  const event = Detail.parse(detail);
+  const turns = await dispatch(event, work);
+  work.log[turns.length > 0 ? "info" : "debug"]("dispatched", {
+    account_id: event.account_id,
+    event_id: event.id,
+    event_type: event.type,
+    deliveries: turns.length,
+    succeeded: turns.filter((turn) => turn === "succeeded").length,
+    duration_ms: Math.round(performance.now() - startedMs),
+  });
+}

@@ -1,0 +1,44 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { PublishedEvent } from "./event-log.ts";
+
+/** An event on its way from the bus to a target. */
+export const QueuedEvent = PublishedEvent.omit({ published_at: true });
+export type QueuedEvent = ReturnType<typeof QueuedEvent.parse>;
+
+/** What the bus still has to hand over: a file per event, so that it outlives the process. */
+export type EventQueue = {
+  /** Takes an event; one that is in it already is in it once. */
+  put: (event: { id: string }) => Promise<void>;
+  /** The ids of all events, oldest first. */
+  ids: () => Promise<string[]>;
+  /** Throws when it is not there, or no event. */
+  read: (id: string) => Promise<QueuedEvent>;
+  remove: (id: string) => Promise<void>;
+};
+
+const ending = ".json";
+
+/** The queue of a data folder; any process may put events into it. */
+export function eventQueueIn(dataDir: string): EventQueue {
+  const folder = join(dataDir, "event-queue");
+  const fileOf = (id: string): string => join(folder, id + ending);
+  return {
+    put: async (event) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const file = fileOf(event.id);
+      await writeFile(`${file}.new`, JSON.stringify(event), { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    },
+    ids: async () => {
+      const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return [];
+        throw error;
+      });
+      return names.flatMap((name) => (name.endsWith(ending) ? [name.slice(0, -ending.length)] : [])).toSorted();
+    },
+    read: async (id) => QueuedEvent.parse(JSON.parse(await readFile(fileOf(id), "utf8"))),
+    remove: (id) => rm(fileOf(id), { force: true }),
+  };
+}

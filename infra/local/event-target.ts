@@ -1,0 +1,93 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { EventBridgeEvent } from "aws-lambda";
+
+import type { EventQueue, QueuedEvent } from "./event-queue.ts";
+import { startPoller, type Poller } from "./poller.ts";
+
+export type EventTargetOptions = {
+  queue: EventQueue;
+  handler: (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
+  /** Hears, with the last reason, of an event that was given up. A rejection of it leaves the event in the queue. */
+  onGivenUp: (event: QueuedEvent, reason: string) => Promise<void>;
+  onError: (error: unknown) => void;
+  /** How many events the handler has at a time. */
+  atOnce?: number;
+  retries?: number;
+  /** Before the first retry; it doubles from one to the next. */
+  retryDelayMs?: number;
+};
+
+/** Between two looks for events that another process put into the queue. */
+const idleMs = 10_000;
+
+/**
+ * A rule's target, done in this process: the handler is called with every event of the queue, many at a time, so
+ * that a slow one holds up no other, and again when it fails. An event leaves the queue when it is dealt with: one
+ * that a crash interrupts comes again. `stop` waits for the calls at hand.
+ */
+export function startEventTarget(options: EventTargetOptions): Poller {
+  const { queue, onError, atOnce = 32 } = options;
+  const stopping = new AbortController();
+  const running = new Map<string, Promise<void>>();
+  const poller = startPoller({
+    idleMs,
+    onError,
+    work: async () => {
+      const waiting = (await queue.ids()).filter((id) => !running.has(id));
+      for (const id of waiting.slice(0, atOnce - running.size)) {
+        // What could not be handed over waits for the next look.
+        const handed = handOver(id, options, stopping.signal).then(poller.wake, onError);
+        running.set(
+          id,
+          handed.finally(() => running.delete(id)),
+        );
+      }
+    },
+  });
+  return {
+    wake: poller.wake,
+    stop: async () => {
+      stopping.abort();
+      await poller.stop();
+      await Promise.all(running.values());
+    },
+  };
+}
+
+async function handOver(id: string, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
+  const { queue, handler, onGivenUp, retries = 2, retryDelayMs = 1_000 } = options;
+  const event = await queue.read(id);
+  for (let tries = 1; !stopping.aborted; tries++) {
+    const reason = await call(handler, event);
+    if (reason === undefined) return queue.remove(id);
+    if (tries > retries) {
+      await onGivenUp(event, reason);
+      return queue.remove(id);
+    }
+    await delay(retryDelayMs * 2 ** (tries - 1), undefined, { signal: stopping }).catch(() => undefined);
+  }
+}
+
+/** Why the handler failed; undefined when it did not. */
+async function call(handler: EventTargetOptions["handler"], event: QueuedEvent): Promise<string | undefined> {
+  try {
+    await handler(envelopeOf(event));
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** An event as EventBridge hands it to a function. */
+const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> => ({
+  version: "0",
+  id: event.id,
+  source: "hosted-mail",
+  account: "000000000000",
+  region: "local",
+  time: event.timestamp,
+  resources: [`${event.resource.type}/${event.resource.id}`],
+  "detail-type": event.type,
+  detail: event,
+});

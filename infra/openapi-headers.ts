@@ -1,0 +1,99 @@
+import * as z from "zod";
+import type { ZodOpenApiResponseObject } from "zod-openapi";
+
+import type { Route } from "../shared/route.ts";
+
+type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
+
+/** Every header field of an answer, by name. */
+const answerHeaders = {
+  "X-Request-Id": { schema: { type: "string" }, description: "The id of the request: yours, or one of ours." },
+  Location: { schema: { type: "string" }, description: "Where the created resource is read." },
+  ETag: {
+    schema: { type: "string" },
+    description: "The entity tag of the resource as it is now, for `If-Match` and `If-None-Match`.",
+  },
+  "Idempotency-Replayed": {
+    schema: { type: "string", enum: ["true"] },
+    description: "An earlier request with the same `Idempotency-Key` has had the effect; this is its answer again.",
+  },
+  "RateLimit-Policy": {
+    schema: { type: "string" },
+    description:
+      'The limit that was charged: its class, the quota `q`, and the window `w` in seconds in which the quota comes back, as in `"default";q=100;w=10`; absent when the request was refused before it was counted (draft-ietf-httpapi-ratelimit-headers).',
+  },
+  RateLimit: {
+    schema: { type: "string" },
+    description:
+      'What is left of the quota, `r`, and after how many seconds it is whole again, `t`, as in `"default";r=99;t=1` (draft-ietf-httpapi-ratelimit-headers).',
+  },
+  "Retry-After": {
+    schema: { type: "integer" },
+    description: "After how many seconds to try again. A 409 has it with `idempotency_in_flight`.",
+  },
+  "WWW-Authenticate": {
+    schema: { type: "string" },
+    description: "The challenge of RFC 6750; with `error` once a credential was sent.",
+  },
+} as const satisfies Record<string, Header>;
+
+type AnswerHeader = keyof typeof answerHeaders;
+type Headers = NonNullable<ZodOpenApiResponseObject["headers"]>;
+
+const sometimes = ".sometimes";
+
+/** The header fields an answer always has, and those it has only in the cases their descriptions name. */
+export function headersOf(always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers {
+  const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
+  return Object.fromEntries([
+    ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
+    ...maybe.map((name) => [name, reference(name, sometimes)]),
+  ]) as Headers;
+}
+
+/** The header fields that responses refer to, as the document's components; only those that are used. */
+export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
+  const used = JSON.stringify(paths);
+  const both = Object.entries<Header>(answerHeaders).flatMap(([name, header]) => [
+    [name, { ...header, required: true }] as const,
+    [`${name}${sometimes}`, { ...header, required: false }] as const,
+  ]);
+  return Object.fromEntries(both.filter(([name]) => used.includes(`"#/components/headers/${name}"`)));
+}
+
+export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
+
+const secretNote = " The answer holds a secret and is not kept: a repeat is answered with 409 `secret_already_shown`.";
+const programNote = " Each POST of the program has a key of its own made from this one, so nothing is done twice.";
+
+function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
+  const promise =
+    "Your name for this request, kept for 24 hours for you and this route: the same request with the same key takes effect once, and a repeat gets the answer of the first with `Idempotency-Replayed: true`. The key with another request is a 422, and while the first is still running a repeat is a 409 `idempotency_in_flight`.";
+  const note = isFunction ? (route.secret ? secretNote : "") : programNote;
+  const description = isFunction ? promise + note : `Your name for this program, kept for 24 hours.${note}`;
+  return z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/)
+    .optional()
+    .meta({ description });
+}
+
+/** The request header fields a route honours. `isFunction`: it is one of the list, not a door of code mode. */
+export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
+  const conditional = {
+    "If-Match":
+      "Change it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 `precondition_failed`. `*` is any. Without it the last write wins.",
+    "If-None-Match":
+      "Entity tags you know already (RFC 9110 §13.1.2): if it still has one of them, 304 without a body.",
+  };
+  const condition = route.method === "GET" ? "If-None-Match" : "If-Match";
+  return z.object({
+    "X-Request-Id": z
+      .string()
+      .regex(/^[\x21-\x7e]{1,128}$/)
+      .optional()
+      .meta({ description: "Your id for this request: echoed, logged, and part of every error body." }),
+    ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
+    ...(route.etag ? { [condition]: z.string().optional().meta({ description: conditional[condition] }) } : {}),
+  });
+}

@@ -1,0 +1,137 @@
+import * as z from "zod";
+import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
+
+import { type ProblemCode, problemCodes, problemOf } from "../shared/errors.ts";
+import type { Route } from "../shared/route.ts";
+import { headersOf, rateLimit } from "./openapi-headers.ts";
+
+const Problem = z
+  .object({
+    type: z.string().meta({ description: "Where the problem is explained, relative to the API's address." }),
+    title: z.string().meta({ description: "What kind of problem it is; the same for every occurrence." }),
+    status: z.int().meta({ description: "The HTTP status again." }),
+    detail: z.string().meta({ description: "One plain sentence about this occurrence." }),
+    code: z.enum(problemCodes).meta({ description: "The stable code to decide on." }),
+    request_id: z.string().meta({ description: "Quote it when you ask us about the request." }),
+  })
+  .catchall(z.unknown())
+  .meta({ id: "Problem", description: "RFC 9457 problem details, with members that help to mend the request." });
+
+const HTTPValidationError = z
+  .object({
+    detail: z
+      .array(
+        z
+          .object({
+            loc: z
+              .array(z.union([z.string(), z.int()]))
+              .meta({ description: "The place: path, query, header or body first, then the way in." }),
+            msg: z.string().meta({ description: "What is wrong there." }),
+            type: z.string().meta({ description: "A stable name of the kind of error." }),
+          })
+          .meta({ id: "ValidationError", description: "One thing that is wrong with the request." }),
+      )
+      .optional()
+      .meta({ description: "Everything that is wrong with the request." }),
+  })
+  .meta({ id: "HTTPValidationError", description: "The request does not fit the schema." });
+
+/** What the document has to know of an operation beside its route. */
+export type Door = {
+  /** One of the functions, as opposed to a door of code mode. */
+  isFunction: boolean;
+  /** Speaks JSON-RPC: answers notifications with 202, checks `Origin`, and charges only what it understands. */
+  isRpc: boolean;
+};
+
+/** The codes a route may answer beside success and 422, from what it declares. */
+function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
+  const inAccount = !route.public && "account_id" in route.params.shape;
+  const always: ProblemCode[] = [
+    ...(route.public ? [] : (["unauthenticated", "token_expired", "token_revoked"] as const)),
+    ...(["malformed_json", "body_too_large", "unsupported_media_type"] as const),
+    ...(["rate_limited", "internal", "busy", "upstream_unavailable"] as const),
+  ];
+  const when: [boolean, ProblemCode][] = [
+    [route.capability !== null && route.capability !== "account.view", "forbidden"],
+    [inAccount && route.access === "write", "account_suspended"],
+    [inAccount, "not_found"],
+    [isRpc, "origin_not_allowed"],
+    [isFunction && route.method === "POST", "idempotency_in_flight"],
+    [isFunction && route.method === "POST" && route.secret, "secret_already_shown"],
+    [route.etag && route.method !== "GET", "precondition_failed"],
+  ];
+  const codes = new Set([...always, ...when.flatMap(([holds, code]) => (holds ? [code] : [])), ...route.problems]);
+  return problemCodes.filter((code) => codes.has(code));
+}
+
+function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenApiResponseObject["headers"] {
+  switch (status) {
+    case "400":
+    case "413":
+    case "415":
+      return headersOf([]);
+    case "401":
+      return headersOf(["WWW-Authenticate"]);
+    case "409":
+      return headersOf(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
+    case "429":
+      return headersOf([...rateLimit, "Retry-After"]);
+    case "500":
+      return headersOf([], rateLimit);
+    case "503":
+      return headersOf(["Retry-After"], rateLimit);
+    default:
+      return codes.includes("origin_not_allowed") ? headersOf([]) : headersOf(rateLimit);
+  }
+}
+
+const invalid = {
+  description: "Something in the request does not fit; `detail` names each place.",
+  headers: headersOf([], rateLimit),
+  content: { "application/json": { schema: HTTPValidationError } },
+};
+
+function failures(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
+  const byStatus = Map.groupBy(problemsOf(route, door), (code) => String(problemOf(code).status));
+  const responses = [...byStatus].map(([status, codes]) => {
+    const rpc = door.isRpc && status === "400" ? { "application/json": { schema: route.output } } : {};
+    return [
+      status,
+      {
+        description: codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`).join(" "),
+        headers: failureHeaders(status, codes),
+        content: { "application/problem+json": { schema: Problem }, ...rpc },
+      },
+    ];
+  });
+  return Object.fromEntries([...responses, ["422", invalid]]);
+}
+
+function success(route: Route, { isFunction, isRpc }: Door): ZodOpenApiResponseObject {
+  const hasTag = route.etag && route.method !== "DELETE";
+  const always = [
+    ...(isRpc ? [] : rateLimit),
+    ...(route.location === undefined ? [] : (["Location"] as const)),
+    ...(hasTag ? (["ETag"] as const) : []),
+  ];
+  const replays = isFunction && route.method === "POST" && !route.secret;
+  const maybe = [...(isRpc ? rateLimit : []), ...(replays ? (["Idempotency-Replayed"] as const) : [])];
+  return {
+    description: "Done.",
+    headers: headersOf(always, maybe),
+    content: { "application/json": { schema: route.output } },
+  };
+}
+
+/** Everything a route may answer with, by status. */
+export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
+  return {
+    [String(route.status)]: success(route, door),
+    ...(door.isRpc ? { "202": { description: "A notification: taken, not answered.", headers: headersOf([]) } } : {}),
+    ...(route.etag && route.method === "GET"
+      ? { "304": { description: "You have it as it is.", headers: headersOf([...rateLimit, "ETag"]) } }
+      : {}),
+    ...failures(route, door),
+  };
+}

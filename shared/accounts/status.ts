@@ -1,0 +1,62 @@
+import { change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
+import { Problem } from "../errors.ts";
+import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { accountKey, accountKind, listsOf, type AccountStatus, type StoredAccount } from "./account.ts";
+
+function placeIn({ id, ordinals }: StoredAccount, list: string): number {
+  const ordinal = ordinals[list];
+  if (ordinal === undefined) throw new Error(`Account ${id} does not say where it stands in the list ${list}.`);
+  return ordinal;
+}
+
+/** What moves an account to another status, and to the lists of that status; nothing when it is there already. */
+export async function planAccountStatus(
+  table: Reader,
+  account: StoredAccount,
+  status: AccountStatus,
+  now: Date,
+): Promise<ChangePlan<StoredAccount>> {
+  if (account.status === status) return { value: account, writes: [], changes: [] };
+  if (account.status === "closed") throw new Problem("account_closed", "A closed account stays closed.");
+  const left = listsOf(account).slice(2);
+  const leftStates = await Promise.all(
+    left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),
+  );
+  const { writes, ordinals } = enlist(await readAll(table, listsOf({ ...account, status }).slice(2)), account.id);
+  const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
+  const changed: StoredAccount = {
+    ...account,
+    status,
+    ordinals: { ...Object.fromEntries(kept), ...ordinals },
+    updated_at: now.toISOString(),
+    version: account.version + 1,
+  };
+  const removals = leftStates.flatMap((state) => removeRows(state, [placeIn(account, state.list.name)]));
+  return {
+    value: changed,
+    writes: [
+      { put: { ...accountKey(account.id), ...changed }, if: { version: account.version } },
+      ...removals,
+      ...writes,
+    ],
+    changes: [change(accountKind, "updated", account.id, { before: account, after: changed })],
+  };
+}
+
+/** The lists as they are. */
+export const readAll = (table: Reader, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
+  Promise.all(lists.map(async (list) => (await readList(table, list)).state));
+
+/** The writes that put an account at the end of lists, and the place it gets in each. */
+export function enlist(
+  states: readonly ListState[],
+  accountId: string,
+): { writes: Write[]; ordinals: Record<string, number> } {
+  return {
+    writes: states.flatMap((state) => appendRows(state, [{ account_id: accountId }])),
+    ordinals: Object.fromEntries(states.map((state) => [state.list.name, state.next])),
+  };
+}

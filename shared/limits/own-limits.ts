@@ -1,0 +1,36 @@
+import * as z from "zod";
+
+import { accountKey } from "../accounts/account.ts";
+import { notFound } from "../errors.ts";
+import type { Table } from "../table/table.ts";
+import type { Limit, LimitClass } from "./classes.ts";
+import { AccountLimits, limitsKey } from "./limiter.ts";
+
+const StoredLimits = AccountLimits.extend({ version: z.int() });
+
+/**
+ * Gives an account a limit of its own for a class, or none any more; 404. It counts for requests in that account, and
+ * holds within a minute, as processes remember the limits that long.
+ */
+export async function setOwnLimit(
+  table: Table,
+  accountId: string,
+  name: LimitClass,
+  limit: Limit | undefined,
+): Promise<z.output<typeof AccountLimits>> {
+  return table.commit(async () => {
+    const { classes = {}, version = 0 } = (await table.get(limitsKey(accountId), StoredLimits)) ?? {};
+    const { [name]: _, ...others } = classes;
+    const changed = { classes: limit ? { ...others, [name]: limit } : others };
+    return {
+      value: changed,
+      writes: [
+        { check: accountKey(accountId), if: "present", orElse: notFound },
+        {
+          put: { ...limitsKey(accountId), ...changed, version: version + 1 },
+          if: version === 0 ? "absent" : { version },
+        },
+      ],
+    };
+  });
+}

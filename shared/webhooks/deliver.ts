@@ -1,0 +1,75 @@
+import type { Table } from "../table/table.ts";
+import { deliveryKey, updateWrite, type Loaded, type StoredDelivery } from "./delivery.ts";
+import { planDisabling, systemCommit } from "./disabling.ts";
+import { moveDue } from "./due.ts";
+import { afterAbandoning, afterTry } from "./outcome.ts";
+import { noteSuccess } from "./success.ts";
+import { tryOnce, type Sending } from "./try.ts";
+
+/** What the workers deliver with; `random`, in [0, 1), spreads the retries. */
+export type Work = Sending & { table: Table; random?: () => number };
+
+/** What came of a delivery's turn; `skipped` when another worker has it. */
+export type Turn = StoredDelivery["status"] | "skipped";
+
+/** Longer than an attempt takes. */
+const leaseMs = 60_000;
+
+/** Somebody else changed the delivery meanwhile. */
+class Superseded extends Error {}
+
+/** Takes a delivery for one attempt; undefined when another worker did. */
+async function claim(delivery: StoredDelivery, { table, now }: Work): Promise<StoredDelivery | undefined> {
+  const { id, version } = delivery;
+  const lease = new Date(now().getTime() + leaseMs).toISOString();
+  const { done } = await table.attempt({
+    update: deliveryKey(delivery),
+    set: { lease_until: lease },
+    add: { version: 1 },
+    if: { id, version },
+  });
+  return done ? { ...delivery, lease_until: lease, version: version + 1 } : undefined;
+}
+
+/**
+ * Writes what became of a delivery, when it is tried next, and whether its webhook is disabled for it: all
+ * or nothing, and nothing when somebody else changed the delivery meanwhile.
+ */
+async function settle(before: StoredDelivery, after: StoredDelivery, { table, now }: Work): Promise<Turn> {
+  const at = now();
+  const { account_id } = before;
+  try {
+    return await systemCommit(
+      table,
+      account_id,
+      () => at,
+    )(async () => {
+      const { writes, changes } = await planDisabling(table, after, at);
+      const update = { ...updateWrite(after), orElse: () => new Superseded() };
+      const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
+      return { value: after.status, writes: [update, ...due, ...writes], changes };
+    });
+  } catch (error) {
+    if (error instanceof Superseded) return "skipped";
+    throw error;
+  }
+}
+
+/**
+ * Tries a pending delivery once, unless another worker does, and writes what came of it. Throws when the table
+ * fails: the delivery is then still due.
+ */
+export async function deliver({ delivery, body, webhook }: Loaded, work: Work): Promise<Turn> {
+  const { lease_until } = delivery;
+  if (lease_until !== null && lease_until > work.now().toISOString()) return "skipped";
+  if (webhook?.status !== "active") {
+    const reason = webhook ? "webhook_disabled" : "webhook_deleted";
+    return settle(delivery, afterAbandoning(delivery, reason, work.now()), work);
+  }
+  const claimed = await claim(delivery, work);
+  if (!claimed) return "skipped";
+  const tried = await tryOnce(webhook, delivery, body, work);
+  const turn = await settle(claimed, afterTry(claimed, tried, work.now(), work.random), work);
+  if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
+  return turn;
+}

@@ -1,0 +1,158 @@
+import * as z from "zod";
+
+import { Id, timeOf } from "../ids.ts";
+import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { Timestamp } from "../time.ts";
+import { dueWrite } from "./due.ts";
+import { findWebhook, WebhookParams, type StoredWebhook } from "./webhook.ts";
+
+/*
+ * Access patterns
+ *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (journal.ts)
+ *   what a delivery sends                                  ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
+ *   deliveries to be tried at an instant                   due.ts
+ */
+const retentionDays = 30;
+const dayMs = 86_400_000;
+
+export const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
+  partition: `ACCOUNT#${accountId}`,
+  name: `deliveries/${webhookId}`,
+  retentionDays,
+});
+
+export const DeliveryParams = WebhookParams.extend({ delivery_id: Id.meta({ description: "The delivery's id." }) });
+
+export const DeliveryStatus = z.enum(["pending", "succeeded", "failed"]);
+
+const AttemptError = z.enum([
+  "blocked_address",
+  "dns_failed",
+  "connect_failed",
+  "tls_failed",
+  "timed_out",
+  "invalid_answer",
+  "redirected",
+  "unsuccessful_status",
+  "internal_error",
+  "webhook_disabled",
+  "webhook_deleted",
+]);
+
+const DeliveryAttempt = z
+  .object({
+    attempted_at: Timestamp.meta({ description: "When it was tried." }),
+    status_code: z.int().nullable().meta({ description: "The HTTP status of the answer, when there was one." }),
+    error: AttemptError.nullable().meta({
+      description:
+        "Why it failed; null when it was accepted. `webhook_disabled` and `webhook_deleted` say why nothing was sent any more.",
+    }),
+    duration_ms: z.int().meta({ description: "How long it took, in milliseconds." }),
+  })
+  .meta({ id: "WebhookDeliveryAttempt", description: "One try to deliver, and what came of it." });
+export type DeliveryAttempt = z.output<typeof DeliveryAttempt>;
+
+export const Delivery = z
+  .object({
+    id: Id.meta({ description: "The delivery's id, which is the event's: the header `webhook-id` of every attempt." }),
+    webhook_id: Id.meta({ description: "The webhook." }),
+    event_type: z.string().meta({ description: "What happened, such as `workspace.created`." }),
+    status: DeliveryStatus.meta({
+      description:
+        "`pending` while it is tried, `succeeded` once an attempt was accepted, `failed` when it is given up.",
+    }),
+    attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, oldest first." }),
+    attempt_count: z.int().meta({ description: "How often it was sent, those by hand included." }),
+    next_attempt_at: Timestamp.nullable().meta({
+      description: "When it is tried again, at the latest a minute later; null when it is not.",
+    }),
+    created_at: Timestamp.meta({ description: "When it was first to be sent." }),
+    updated_at: Timestamp.meta({ description: "When something last came of it." }),
+  })
+  .meta({ id: "WebhookDelivery", description: "One event on its way to one webhook. Kept for 30 days." });
+
+export const StoredDelivery = Delivery.extend({
+  account_id: z.string(),
+  /** Attempts by the schedule, which those by hand do not use up. */
+  tries: z.int(),
+  /** Until when the worker that claimed it has it to itself. */
+  lease_until: z.string().nullable(),
+  version: z.int(),
+});
+export type StoredDelivery = z.output<typeof StoredDelivery>;
+
+const StoredBody = z.object({ body: z.string() });
+
+type Place = Pick<StoredDelivery, "account_id" | "webhook_id" | "id">;
+
+export const deliveryKey = ({ account_id, webhook_id, id }: Place): Key =>
+  entryKey(deliveriesOf(account_id, webhook_id), id);
+const bodyKey = ({ account_id, webhook_id, id }: Place): Key => ({
+  PK: `ACCOUNT#${account_id}`,
+  SK: `DELIVERY_BODY#${webhook_id}#${id}`,
+});
+
+/** A delivery that nothing was sent of yet, to be tried by the sweep at `nextAttemptAt`; null leaves it alone. */
+export function newDelivery(
+  place: Place & Pick<StoredDelivery, "event_type">,
+  nextAttemptAt: Date | null,
+  now: Date,
+): StoredDelivery {
+  const at = now.toISOString();
+  return {
+    id: place.id,
+    account_id: place.account_id,
+    webhook_id: place.webhook_id,
+    event_type: place.event_type,
+    status: "pending",
+    attempts: [],
+    attempt_count: 0,
+    tries: 0,
+    next_attempt_at: nextAttemptAt?.toISOString() ?? null,
+    created_at: at,
+    updated_at: at,
+    lease_until: null,
+    version: 1,
+  };
+}
+
+/** The writes that create a delivery with its body, and have the sweep look after it. */
+export const createWrites = (delivery: StoredDelivery, body: string, now: Date): Write[] => {
+  const ttl = Math.ceil((now.getTime() + (retentionDays + 2) * dayMs) / 1_000);
+  return [
+    ...appendEntries(deliveriesOf(delivery.account_id, delivery.webhook_id), [delivery], now),
+    { put: { ...bodyKey(delivery), body, ttl } },
+    ...(delivery.next_attempt_at === null ? [] : [dueWrite(delivery, delivery.next_attempt_at)]),
+  ];
+};
+
+/** The write that puts what became of a delivery in the place of its last version. */
+export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Write => ({
+  update: deliveryKey(rest),
+  set: {
+    status: rest.status,
+    attempts,
+    attempt_count: rest.attempt_count,
+    tries: rest.tries,
+    next_attempt_at: rest.next_attempt_at,
+    updated_at: rest.updated_at,
+    lease_until: rest.lease_until,
+    version,
+  },
+  if: { id: rest.id, version: version - 1 },
+});
+
+export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
+
+/** A delivery with all that sending it takes; undefined when it is not there, or no longer kept. */
+export async function loadDelivery(table: Reader, place: Place, now: Date): Promise<Loaded | undefined> {
+  const [[row, stored], webhook] = await Promise.all([
+    table.getMany([deliveryKey(place), bodyKey(place)]),
+    findWebhook(table, place.account_id, place.webhook_id),
+  ]);
+  const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
+  if (!row || !stored || (timeOf(place.id)?.getTime() ?? 0) < oldestMs) return undefined;
+  return { delivery: StoredDelivery.parse(row), body: StoredBody.parse(stored).body, webhook };
+}

@@ -1,0 +1,68 @@
+import * as z from "zod";
+
+import { requireToHold } from "../auth/escalation.ts";
+import { eventTypes } from "../changes/kinds.ts";
+import type { Context } from "../route.ts";
+import { runtime } from "../runtime.ts";
+import { visibleText, visibleTextError } from "../text.ts";
+import { checkUrl } from "./address.ts";
+import { EventPattern, matches } from "./filters.ts";
+
+const known = eventTypes();
+
+/** What one may write instead of a pattern that matches nothing: the types of its family, or all. */
+function alternatives(pattern: string): string {
+  const family = known.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
+  return (family.length > 0 ? family : known).map(({ type }) => type).join(", ");
+}
+
+/** The members of a webhook that its owner writes. */
+export const WebhookUrl = z
+  .string()
+  .superRefine((url, context) => {
+    const fault = checkUrl(url, { allowLoopback: runtime().env.WEBHOOK_LOOPBACK === "allow" });
+    if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+  })
+  .meta({
+    description:
+      "Where to post events: an https URL of at most 2,048 characters whose host is on the public internet, without credentials and fragment.",
+    examples: ["https://example.com/webhooks"],
+  });
+
+export const EventTypes = z
+  .array(EventPattern)
+  .min(1)
+  .max(50)
+  .superRefine((patterns, context) => {
+    for (const [index, pattern] of patterns.entries()) {
+      const isSpelt = EventPattern.safeParse(pattern).success;
+      if (!isSpelt || known.some(({ type }) => matches(pattern, type))) continue;
+      const message = `No event type matches this. There are: ${alternatives(pattern)}`;
+      context.addIssue({ code: "custom", path: [index], message });
+    }
+  })
+  .meta({ description: "Which events to get: 1 to 50 event types, prefixes with `.*`, or `*` for every event." });
+
+export const WebhookDescription = z
+  .string()
+  .max(500)
+  .regex(visibleText, { error: visibleTextError })
+  .nullish()
+  .meta({ description: "What it is for: at most 500 characters." });
+
+/** The event types, as a sentence of a route's description. */
+export const eventTypesNote = `Event types: ${known.map(({ type }) => `\`${type}\``).join(", ")}.`;
+
+/**
+ * Throws 403 `would_escalate`, naming what is missing, unless the caller may see every event that the patterns
+ * match, in the whole account: what a webhook gets is handed to whoever has its URL.
+ */
+export async function requireToSee(accountId: string, patterns: readonly string[], context: Context): Promise<void> {
+  const matched = known.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));
+  const needed = new Set(matched.map(({ seenWith }) => seenWith));
+  await requireToHold(
+    context,
+    accountId,
+    [...needed].map((capability) => ({ capability })),
+  );
+}

@@ -1,0 +1,136 @@
+import { change } from "../changes/kind.ts";
+import { notFound, Problem } from "../errors.ts";
+import { idWithOrdinal, ordinalOf } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import type { Outside } from "./outside.ts";
+import { mintSecret } from "./signing-secrets.ts";
+import { requireToSee } from "./subscription.ts";
+import { successKey } from "./success.ts";
+import { getWebhook, putWebhook, StoredWebhook, webhookKey, webhookKind, webhookLimit, webhooksOf } from "./webhook.ts";
+
+type New = { url: string; event_types: string[]; description?: string | null | undefined };
+type Given = { [M in keyof New]?: New[M] | undefined } & { active?: boolean | undefined };
+type WithSecret = StoredWebhook & { secret: string };
+
+/** Creates an active webhook; 403 `would_escalate`, 409 `limit_reached`. Its secret is in the answer and nowhere else. */
+export async function addWebhook(
+  accountId: string,
+  input: New,
+  context: Context,
+  { secrets }: Outside,
+): Promise<WithSecret> {
+  const { table, commit, now } = context;
+  await requireToSee(accountId, input.event_types, context);
+  return commit(async () => {
+    const { state } = await readList(table, webhooksOf(accountId));
+    if (state.live >= webhookLimit) {
+      throw new Problem("limit_reached", `An account has at most ${webhookLimit} webhooks. Delete one first.`);
+    }
+    const id = idWithOrdinal(state.next);
+    const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });
+    const at = now().toISOString();
+    const webhook: StoredWebhook = {
+      id,
+      account_id: accountId,
+      url: input.url,
+      event_types: input.event_types,
+      description: input.description ?? null,
+      status: "active",
+      disabled_reason: null,
+      disabled_at: null,
+      previous_secret_expires_at: null,
+      created_at: at,
+      updated_at: at,
+      sealed_secret: sealed,
+      previous_sealed_secret: null,
+      version: 1,
+    };
+    return {
+      value: { ...webhook, secret },
+      writes: appendRows(state, [webhook]),
+      changes: [change(webhookKind, "created", id, { after: webhook })],
+    };
+  });
+}
+
+/** What enabling or disabling by hand makes of a webhook's state; nothing when it is in that state already. */
+function switched({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
+  if (active === undefined || active === (status === "active")) return {};
+  return active
+    ? { status: "active", disabled_reason: null, disabled_at: null }
+    : { status: "disabled", disabled_reason: "by_user", disabled_at: at };
+}
+
+/**
+ * Changes what is given; 404, and 403 `would_escalate` where events would begin to go somewhere and the caller
+ * may not see all of them.
+ */
+export function updateWebhook(accountId: string, id: string, given: Given, context: Context): Promise<StoredWebhook> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const old = await getWebhook(table, accountId, id);
+    const at = now().toISOString();
+    const { url = old.url, event_types = old.event_types, description = old.description, active } = given;
+    const changed = { ...old, url, event_types, description, ...switched(old, active, at), updated_at: at };
+    const leadsElsewhere = given.url !== undefined || given.event_types !== undefined || active === true;
+    if (leadsElsewhere) await requireToSee(accountId, event_types, context);
+    const updated: StoredWebhook = { ...changed, version: old.version + 1 };
+    return {
+      value: updated,
+      writes: [putWebhook(updated)],
+      changes: [change(webhookKind, "updated", id, { before: old, after: updated })],
+    };
+  });
+}
+
+/** Deletes a webhook; 404. What is still to be delivered is not, and its deliveries can be seen no more. */
+export async function deleteWebhook(accountId: string, id: string, { table, commit }: Context): Promise<void> {
+  const ordinal = ordinalOf(id);
+  if (ordinal === undefined) throw notFound();
+  await commit(async () => {
+    const key = webhookKey(accountId, id);
+    const { state, others } = await readList(table, webhooksOf(accountId), [ordinal], [key]);
+    const webhook = StoredWebhook.safeParse(others[0]).data;
+    if (webhook?.id !== id) throw notFound();
+    const row = { if: { id, version: webhook.version } };
+    return {
+      value: undefined,
+      writes: [...removeRows(state, [ordinal], row), { delete: successKey(accountId, id) }],
+      changes: [change(webhookKind, "deleted", id, { before: webhook })],
+    };
+  });
+}
+
+/**
+ * Gives a webhook a new secret, which is in the answer and nowhere else; 404. The one before signs beside it for
+ * `overlapSeconds` more, or not at all for 0; older ones sign no more.
+ */
+export async function rotateSecret(
+  accountId: string,
+  id: string,
+  overlapSeconds: number,
+  { table, commit, now }: Context,
+  { secrets }: Outside,
+): Promise<WithSecret> {
+  await getWebhook(table, accountId, id);
+  const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });
+  return commit(async () => {
+    const old = await getWebhook(table, accountId, id);
+    const at = now();
+    const end = overlapSeconds === 0 ? null : new Date(at.getTime() + overlapSeconds * 1_000).toISOString();
+    const rotated: StoredWebhook = {
+      ...old,
+      sealed_secret: sealed,
+      previous_sealed_secret: end === null ? null : old.sealed_secret,
+      previous_secret_expires_at: end,
+      updated_at: at.toISOString(),
+      version: old.version + 1,
+    };
+    return {
+      value: { ...rotated, secret },
+      writes: [putWebhook(rotated)],
+      changes: [change(webhookKind, "secret_rotated", id, { before: old, after: rotated })],
+    };
+  });
+}

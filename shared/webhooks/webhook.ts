@@ -1,0 +1,102 @@
+import * as z from "zod";
+
+import { defineKind } from "../changes/kind.ts";
+import { notFound } from "../errors.ts";
+import { Id, ordinalOf } from "../ids.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import { readRows, rowKey, type List } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { Timestamp } from "../time.ts";
+import { EventPattern } from "./filters.ts";
+
+/*
+ * Access patterns
+ *   webhooks of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#webhooks
+ *   when a webhook last had a success                          ACCOUNT#<id> / WEBHOOK_SUCCESS#<webhook id> (success.ts)
+ *   deliveries of a webhook                                    delivery.ts
+ */
+export const webhooksOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "webhooks" });
+
+/** How many webhooks an account has at most, so that an event is matched against one page of them. */
+export const webhookLimit = 20;
+
+export const WebhookParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  webhook_id: Id.meta({ description: "The webhook's id." }),
+});
+
+export const Webhook = z
+  .object({
+    id: Id.meta({ description: "The webhook's id." }),
+    account_id: Id.meta({ description: "The account whose events it gets." }),
+    url: z.string().meta({ description: "Where events are posted to." }),
+    event_types: z.array(EventPattern).meta({ description: "Which events it gets." }),
+    description: z.string().nullable().meta({ description: "What it is for." }),
+    status: z.enum(["active", "disabled"]).meta({ description: "Whether it gets events." }),
+    disabled_reason: z.enum(["failing", "gone", "by_user"]).nullable().meta({
+      description:
+        "Why it is disabled: `failing` after three days without a success, `gone` when the receiver answered 410, `by_user` when somebody disabled it.",
+    }),
+    disabled_at: Timestamp.nullable().meta({ description: "Since when it is disabled." }),
+    previous_secret_expires_at: Timestamp.nullable().meta({
+      description: "Until when the secret before the last rotation signs too, or did; null when there is none.",
+    }),
+    created_at: Timestamp.meta({ description: "When the webhook was created." }),
+    updated_at: Timestamp.meta({ description: "When the webhook last changed." }),
+  })
+  .meta({ id: "Webhook", description: "A subscription to the events of an account, posted to a URL." });
+
+export const WebhookWithSecret = Webhook.extend({
+  secret: z.string().meta({
+    description: "The signing secret (`whsec_…`, Standard Webhooks). It is shown this once and kept sealed.",
+  }),
+}).meta({ id: "WebhookWithSecret", description: "A webhook with its new signing secret." });
+
+export const webhookKind = defineKind({
+  name: "webhook",
+  verbs: ["created", "updated", "deleted", "secret_rotated", "disabled", "tested", "redelivered"],
+  view: Webhook,
+  seenWith: "webhook.manage",
+});
+
+export const StoredWebhook = Webhook.extend({
+  sealed_secret: z.string(),
+  /** Signs until `previous_secret_expires_at`. */
+  previous_sealed_secret: z.string().nullable(),
+  version: z.int(),
+});
+export type StoredWebhook = z.output<typeof StoredWebhook>;
+
+/** Where the webhook with this id would be; an id of another kind leads to an ordinal that is never given. */
+export const webhookKey = (accountId: string, id: string): Key =>
+  rowKey(webhooksOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+/** The webhook; undefined when there is none. */
+export async function findWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook | undefined> {
+  const webhook = await table.get(webhookKey(accountId, id), StoredWebhook);
+  return webhook?.id === id ? webhook : undefined;
+}
+
+/** The webhook, or 404. */
+export async function getWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook> {
+  const webhook = await findWebhook(table, accountId, id);
+  if (!webhook) throw notFound();
+  return webhook;
+}
+
+/** The write that puts a changed webhook in the place of its last version. */
+export const putWebhook = (webhook: StoredWebhook): Write => ({
+  put: { ...webhookKey(webhook.account_id, webhook.id), ...webhook },
+  if: { id: webhook.id, version: webhook.version - 1 },
+});
+
+/** A page of the account's webhooks, oldest first. */
+export async function listWebhooks(
+  table: Reader,
+  accountId: string,
+  page: PageQuery,
+): Promise<{ items: StoredWebhook[]; total: number }> {
+  const { rows, total } = await readRows(table, webhooksOf(accountId), spanOf(page));
+  return { items: rows.map((row) => StoredWebhook.parse(row)), total };
+}

@@ -1,0 +1,16 @@
+import { createLog } from "../log.ts";
+import { runtime } from "../runtime.ts";
+import { openTable } from "../table/table.ts";
+import type { Work } from "./deliver.ts";
+import { outside } from "./outside.ts";
+
+/** What a worker of this process delivers with. Needs the environment when it is called, not at import. */
+export function openWork(worker: string): Work {
+  const { env, client } = runtime();
+  return {
+    ...outside(),
+    table: openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 }),
+    log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
+    now: () => new Date(),
+  };
+}

@@ -1,0 +1,203 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+
+import { routes } from "../functions/routes.ts";
+import type { Route } from "../shared/route.ts";
+import { checkContract, checkOutcome } from "./support/contract.ts";
+import { outcomeOf, storedOf } from "./support/doors.ts";
+import { examples, type Example } from "./support/examples.ts";
+import { inputsOf, runInput, sendInput, type Input } from "./support/generated.ts";
+import { mutationsOf } from "./support/mutations.ts";
+import { request, type Answer } from "./support/request.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
+import { newSuperAdmin, type Account } from "./support/world.ts";
+
+/** So many that the file takes about as long however many routes there are. */
+const runsFor = (atMost: number, inAll: number): number =>
+  Math.max(4, Math.min(atMost, Math.ceil(inAll / routes.length)));
+
+const keyOf = ({ method, path }: Route): string => `${method} ${path}`;
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+async function exampleOf(route: Route, account: Account): Promise<Example> {
+  const example = examples[route.name];
+  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${route.name}`);
+  return example(account);
+}
+
+/** A new account in which a route's example works once, and the ids that mean something there. */
+async function sceneOf(route: Route) {
+  const account = await newRoomyAccount();
+  const example = await exampleOf(route, account);
+  const ids = new Set([account.id, account.owner.id, ...(JSON.stringify(example).match(uuid) ?? [])]);
+  return { account, example, ids: [...ids] };
+}
+
+/** Stand for the ids of a scene that is made later, so that a seed gives the same requests again. */
+const slots = Array.from({ length: 4 }, (_, index) => `00000000-0000-4000-8000-00000000000${index}`);
+const withIds = (input: Input, ids: readonly string[]): Input =>
+  JSON.parse(
+    JSON.stringify(input).replace(/00000000-0000-4000-8000-00000000000([0-3])/g, (_, index: string) =>
+      String(ids[Number(index) % ids.length]),
+    ),
+  ) as Input;
+
+/** The members of a part that an example has. */
+const known = (names: object, example: Example, wanted: (name: string) => boolean): Example =>
+  Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(names, name) && wanted(name)));
+
+/** An input of which some members are those of the example, so that it means something. */
+function grounded(route: Route, input: Input, example: Example, wanted: (name: string) => boolean): Input {
+  return {
+    ...input,
+    path: { ...input.path, ...known(route.params.shape, example, wanted) },
+    query: { ...input.query, ...known(route.query.shape, example, wanted) },
+    ...(input.body === undefined
+      ? {}
+      : { body: { ...(input.body as Example), ...known(route.body.shape, example, wanted) } }),
+  };
+}
+
+/** What the document says of an input is true: one that fits it is refused for other reasons only. */
+const statedInSchemas = /_type$|^missing$|^extra_forbidden$|^string_|^too_|_than_equal$|^enum$|_parsing$/;
+
+function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
+  expect(status).toBeLessThan(500);
+  if (status !== 422) return;
+  const types: string[] = body.detail.map(({ type }: { type: string }) => type);
+  expect(types.filter((type) => statedInSchemas.test(type))).toEqual([]);
+}
+
+describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
+  test("answers every request that fits the document as documented, by REST and by code mode", async () => {
+    expect.hasAssertions();
+    const names = Object.keys({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
+    const ownPath = fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) });
+    const inputs = fc.record({ input: inputsOf(route, { ids: slots }), taken: fc.subarray(names), ownPath });
+    const shared = route.access === "read" ? await sceneOf(route) : undefined;
+    await fc.assert(
+      fc.asyncProperty(inputs, async ({ input, taken, ownPath }) => {
+        const { account, example, ids } = shared ?? (await sceneOf(route));
+        const wanted = (name: string) => taken.includes(name) || (ownPath && Object.hasOwn(route.params.shape, name));
+        const sent = grounded(route, withIds(input, ids), example, wanted);
+        const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
+        checkOutcome(keyOf(route), ran);
+        expectMeant(ran);
+        expectMeant(await sendInput(route, sent, account.owner.token));
+      }),
+      { numRuns: runsFor(8, 140) },
+    );
+  });
+
+  test("refuses every request that is wrong at one place, names the place and changes nothing", async () => {
+    const { account, example, ids } = await sceneOf(route);
+    let stored = await storedOf(account);
+    const mutations = mutationsOf(route);
+    const spoiled = fc
+      .constantFrom(...mutations)
+      .chain(({ mutate, ...mutation }) => fc.record({ mutation: fc.constant(mutation), mutate }));
+    const cases = fc
+      .record({ input: inputsOf(route, { ids: slots, full: true }), spoiled })
+      .map(({ input, spoiled: { mutation, mutate } }) => ({ ...mutation, input: mutate(input) }));
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ input, status, loc, inPrograms }) => {
+        const spoilt = loc?.[0] === "path" ? loc[1] : undefined;
+        const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== spoilt;
+        const sent = withIds(input, ids);
+        const based = { ...sent, path: grounded(route, sent, example, wanted).path };
+        // A program, and a request without an account of its own, counts towards limits that are not wide.
+        const isLimited = route.params.shape["account_id"] === undefined || spoilt === "account_id";
+        const fresh = inPrograms || isLimited ? await newSuperAdmin() : account.owner;
+        const { token } = isLimited ? fresh : account.owner;
+        const before = stored;
+        try {
+          const answer = await sendInput(route, based, token);
+          expect({ ...answer, headers: {} }).toMatchObject({ status });
+          if (loc) expect(answer.body.detail).toContainEqual(expect.objectContaining({ loc }));
+          if (inPrograms) await expectRefusedProgram(route, based, loc, fresh.token);
+        } finally {
+          // Also after a failure: what is tried next is not blamed for it.
+          stored = await storedOf(account);
+        }
+        expect(stored).toEqual(before);
+      }),
+      { numRuns: runsFor(Math.max(12, mutations.length * 2), 400) },
+    );
+  });
+});
+
+/** A program is refused before it runs, and told which argument is wrong. */
+async function expectRefusedProgram(route: Route, sent: Input, loc: (string | number)[] = [], token: string) {
+  const { body } = await runInput(route, sent, token);
+  expect(body).toMatchObject({ status: "failed", responses: [] });
+  expect(["invalid_argument", "missing_argument", "unknown_argument"]).toContain(body.error.code);
+  expect(body.error.message).toContain(String(loc[1]));
+}
+
+const bodyIsOptional = routes.filter(({ body }) => Object.keys(body.shape).length > 0 && body.safeParse({}).success);
+
+test.each(bodyIsOptional.map((route) => [route.name, route] as const))(
+  "%s takes a missing body as an empty one, and refuses null",
+  async (_, route) => {
+    const { account, example } = await sceneOf(route);
+    const input = grounded(route, { path: {}, query: {} }, example, (name) => name in route.params.shape);
+    const refused = await sendInput(route, { ...input, raw: "null" }, account.owner.token);
+    expect(refused.body).toEqual({ detail: [expect.objectContaining({ loc: ["body"], type: "object_type" })] });
+    expect((await sendInput(route, input, account.owner.token)).status).toBe(route.status);
+  },
+);
+
+describe("the check of every answer", () => {
+  const key = "GET /v1/public/accounts/{account_id}/workspaces/{workspace_id}";
+
+  async function goodAnswer(): Promise<Answer> {
+    const route = routes.find((candidate) => keyOf(candidate) === key);
+    if (!route) throw new Error(`there is no ${key}`);
+    const account = await newRoomyAccount();
+    const { account_id, workspace_id } = await exampleOf(route, account);
+    const path = `/v1/public/accounts/${String(account_id)}/workspaces/${String(workspace_id)}`;
+    return request("GET", path, { token: account.owner.token });
+  }
+
+  const without = (answer: Answer, name: string): Answer => ({
+    ...answer,
+    headers: Object.fromEntries(Object.entries(answer.headers).filter(([header]) => header !== name)),
+  });
+  const problem = { type: "/docs/errors#x", title: "X", status: 404, detail: "X.", request_id: "r" };
+  const problemType = { "content-type": "application/problem+json" };
+
+  test.each<[string, (answer: Answer) => Answer]>([
+    ["a status the document has not", (answer) => ({ ...answer, status: 418 })],
+    ["a member the schema does not name", (answer) => ({ ...answer, body: { ...answer.body, secret: 1 } })],
+    ["a member that is missing", (answer) => ({ ...answer, body: { ...answer.body, name: undefined } })],
+    ["a member of another type", (answer) => ({ ...answer, body: { ...answer.body, name: 7 } })],
+    ["a time that is none", (answer) => ({ ...answer, body: { ...answer.body, created_at: "today" } })],
+    ["another content type", (answer) => ({ ...answer, headers: { ...answer.headers, "content-type": "text/html" } })],
+    ["a missing ETag", (answer) => without(answer, "etag")],
+    ["a missing request id", (answer) => without(answer, "x-request-id")],
+    ["a missing RateLimit", (answer) => without(answer, "ratelimit")],
+    ["a header it may not have", (answer) => ({ ...answer, headers: { ...answer.headers, location: "/" } })],
+    ["a 304 with a body", (answer) => ({ ...answer, status: 304 })],
+    [
+      "a code that is not documented",
+      (answer) => ({
+        ...answer,
+        status: 404,
+        headers: { ...answer.headers, ...problemType },
+        body: { ...problem, code: "last_owner" },
+      }),
+    ],
+  ])("refuses %s", async (_, spoil) => {
+    const answer = await goodAnswer();
+    expect(() => checkContract(key, answer)).not.toThrow();
+    expect(() => checkContract(key, spoil(answer))).toThrow(key);
+  });
+
+  test("refuses what the gateway's fallback may not answer, and an operation the document has not", async () => {
+    const answer = await request("GET", "/v1/public/nothing");
+    expect(answer.status).toBe(404);
+    expect(() => checkContract("$default", { ...answer, status: 200 })).toThrow();
+    expect(() => checkContract("$default", { ...answer, body: { ...answer.body, code: "unheard" } })).toThrow();
+    expect(() => checkContract("GET /v1/public/nothing", answer)).toThrow("no such operation");
+  });
+});

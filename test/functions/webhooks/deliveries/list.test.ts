@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+
+import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
+import { call, eventIn, keepingReceiver, workOn } from "../../../support/webhooks.ts";
+import { newAccount, testTable } from "../../../support/world.ts";
+
+test("pages newest first with an exact total, by status too, and shows neither body nor secret", async () => {
+  const account = await newAccount();
+  const { url } = await keepingReceiver((count) => ({ status: count % 2 === 1 ? 204 : 500 }));
+  const { id } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;
+  const work = workOn(testTable());
+  const now = work.now().getTime();
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index++) {
+    work.clock.at = new Date(now + index);
+    const event = eventIn(account.id, "workspace.created", work.now(), { data: { name: "Confidential" } });
+    await dispatch(event, work);
+    ids.push(event.id);
+  }
+  const page = async (query: string) => (await call(account, "GET", `/${id}/deliveries?${query}`)).body;
+  const all = await page("page_size=3");
+  expect(all).toMatchObject({ items: [{ id: ids[4] }, { id: ids[3] }, { id: ids[2] }], total: 5 });
+  expect(JSON.stringify(all)).not.toMatch(/Confidential|sealed|whsec_|lease|version/);
+  expect(await page("status=pending&page_size=1&page=2")).toMatchObject({ items: [{ id: ids[1] }], total: 2 });
+  expect(await page("status=failed")).toMatchObject({ items: [], total: 0 });
+  const third = new Date(now + 2).toISOString();
+  expect(await page(`since=${third}`)).toMatchObject({ total: 3 });
+  expect(await page(`until=${third}&status=succeeded`)).toMatchObject({ items: [{ id: ids[0] }], total: 1 });
+});
+
+test.each(["status=lost", "page_size=101", "since=yesterday", "event_type=x"])("refuses ?%s", async (query) => {
+  const account = await newAccount();
+  const { id } = (await call(account, "POST", "", { url: "https://example.com/", event_types: ["*"] })).body;
+  const { status, body } = await call(account, "GET", `/${id}/deliveries?${query}`);
+  expect([status, body.detail[0].loc]).toEqual([422, ["query", query.split("=")[0]]]);
+});

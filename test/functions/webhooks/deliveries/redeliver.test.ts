@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+
+import { redeliver } from "../../../../shared/webhooks/by-hand.ts";
+import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
+import { readDue } from "../../../../shared/webhooks/due.ts";
+import { storedOf } from "../../../support/doors.ts";
+import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
+import { newAccount, testTable } from "../../../support/world.ts";
+
+/** A webhook that was sent one event; the receiver answers with the statuses in turn. */
+async function scene(...statuses: number[]) {
+  const account = await newAccount();
+  const { url, received } = await keepingReceiver((count) => ({ status: statuses[count - 1] ?? 204 }));
+  const { id, secret } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;
+  const work = workOn(testTable());
+  const event = eventIn(account.id, "workspace.created", work.now());
+  await dispatch(event, work);
+  const path = `/${id}/deliveries/${event.id}/redeliver`;
+  const isDue = async () => {
+    const all = await readDue(work.table, new Date(Date.now() + 10 * 86_400_000));
+    return all.filter((one) => one.id === event.id).map(({ at }) => at);
+  };
+  return { account, received, secret: secret as string, event, path, isDue, again: () => call(account, "POST", path) };
+}
+
+test("sends the same body under the same id now, and once it is accepted tries no more", async () => {
+  const { received, secret, event, isDue, again } = await scene(500);
+  expect(await isDue()).toHaveLength(1);
+  const { status, body } = await again();
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    id: event.id,
+    status: "succeeded",
+    attempts: [{ status_code: 500 }, { status_code: 204, error: null }],
+    attempt_count: 2,
+    next_attempt_at: null,
+  });
+  expect(received.map((one) => verified(secret, one))).toEqual([event, event]);
+  expect(received[1]?.body).toBe(received[0]?.body);
+  expect(await isDue()).toEqual([]);
+});
+
+test("when it fails the delivery stays what it was, and is tried when it would have been", async () => {
+  const { isDue, again } = await scene(500, 503);
+  const due = await isDue();
+  const { body } = await again();
+  expect(body).toMatchObject({ status: "pending", attempt_count: 2, next_attempt_at: due[0] });
+  expect(await isDue()).toEqual(due);
+});
+
+test("what was accepted can be sent again, stays accepted, and it is recorded who did", async () => {
+  const { account, received, again } = await scene(204, 410);
+  expect((await again()).body).toMatchObject({ status: "succeeded", attempts: [{}, { status_code: 410 }] });
+  expect(received).toHaveLength(2);
+  const changes = (await storedOf(account)).filter(({ type }) => type === "webhook.redelivered");
+  expect(changes).toMatchObject([{ actor_id: account.owner.id, action: "webhooks.deliveries.redeliver" }]);
+  expect((await call(account, "GET", "")).body.items).toMatchObject([{ status: "active" }]);
+});
+
+test("shows the last twenty attempts and counts all", async () => {
+  const { accountId, context, work, ...on } = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 500 }));
+  const webhook = await on.subscribe(url);
+  const event = on.event();
+  await on.dieAfterCreating(webhook.id, event);
+  const place = { account_id: accountId, webhook_id: webhook.id, id: event.id };
+  for (let count = 0; count < 22; count++) await redeliver(place, context, work);
+  const [delivery] = await on.deliveries(webhook.id);
+  expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
+});
+
+test("what is accepted by hand stays accepted, whatever comes of an attempt that was under way", async () => {
+  const { accountId, context, work, ...on } = await newScene();
+  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { url } = await keepingReceiver((count) => {
+    if (count > 1) return { status: 204 };
+    arrived.resolve();
+    return { status: 500, after: released.promise };
+  });
+  const webhook = await on.subscribe(url);
+  const event = on.event();
+  const dispatching = dispatch(event, work);
+  await arrived.promise;
+  const place = { account_id: accountId, webhook_id: webhook.id, id: event.id };
+  expect(await redeliver(place, context, work)).toMatchObject({ status: "succeeded" });
+  released.resolve();
+  expect(await dispatching).toEqual(["skipped"]);
+  expect(await on.deliveries(webhook.id)).toMatchObject([{ status: "succeeded", next_attempt_at: null }]);
+  expect(await readDue(work.table, new Date(Date.now() + 10 * 86_400_000))).toEqual([]);
+});
+
+test("answers 404 for a delivery that is not there or is another webhook's", async () => {
+  const { account, event } = await scene();
+  const other = (await call(account, "POST", "", { url: "https://example.com/", event_types: ["*"] })).body.id;
+  expect((await call(account, "POST", `/${other}/deliveries/${event.id}/redeliver`)).status).toBe(404);
+  expect((await call(account, "POST", `/${other}/deliveries/${account.id}/redeliver`)).status).toBe(404);
+});

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+
+import { onTestFinished } from "vitest";
+
+const main = resolve(import.meta.dirname, "../../../infra/local/main.ts");
+
+/** A data folder that goes with the test. */
+export async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "main-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+/** The product as `npm start` starts it, without this run's own environment. */
+function spawnMain(
+  env: Record<string, string>,
+): ChildProcess & { stdout: NodeJS.ReadableStream; stderr: NodeJS.ReadableStream } {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env["PATH"], PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+/** The product as it runs, and what it printed until it did. */
+export type Product = {
+  child: ChildProcess;
+  printed: string;
+  baseUrl: string;
+  token: string;
+  exit: () => Promise<number | null>;
+};
+
+/** Starts the product; resolves once it has printed its banner. */
+export async function startMain(env: Record<string, string>): Promise<Product> {
+  const child = spawnMain(env);
+  const exited = once(child, "exit");
+  const errors = text(child.stderr);
+  let printed = "";
+  child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  while (!printed.includes("Ctrl-C")) {
+    const ended = await Promise.race([once(child.stdout, "data").then(() => false), exited.then(() => true)]);
+    if (ended) throw new Error(await errors);
+  }
+  const [, baseUrl = ""] = /runs at (\S+)/.exec(printed) ?? [];
+  const [, token = ""] = /Bearer (\S+)'/.exec(printed) ?? [];
+  const exit = async (): Promise<number | null> => {
+    await exited;
+    return child.exitCode;
+  };
+  return { child, printed, baseUrl, token, exit };
+}
+
+/** A start that fails: its exit code and what it said. */
+export async function failMain(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
+  const child = spawnMain(env);
+  const said = await text(child.stderr);
+  if (child.exitCode === null) await once(child, "exit");
+  return { code: child.exitCode, said };
+}
+
+export const get = (url: string, token?: string): Promise<Response> =>
+  fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+
+import { routes } from "../../functions/routes.ts";
+import { openApiDocument } from "../../infra/openapi.ts";
+import { limitClasses } from "../../shared/limits/classes.ts";
+import type { Route } from "../../shared/route.ts";
+
+type Operation = {
+  description: string;
+  parameters?: { in: string; name: string; required?: boolean; description: string; schema: object }[];
+  responses: Record<string, { description: string; headers: object; content?: Record<string, unknown> }>;
+};
+const document = openApiDocument() as {
+  info: { description: string };
+  paths: Record<string, Record<string, Operation>>;
+};
+
+function operationOf({ method, path }: Pick<Route, "method" | "path">): Operation {
+  const operation = document.paths[path]?.[method.toLowerCase()];
+  if (!operation) throw new Error(`the document has no ${method} ${path}`);
+  return operation;
+}
+
+const headersOf = (route: Pick<Route, "method" | "path">): string[] =>
+  (operationOf(route).parameters ?? []).flatMap((parameter) => (parameter.in === "header" ? [parameter.name] : []));
+
+const named = routes.map((route) => [route.name, route] as const);
+
+test.each(named)("%s documents the request header fields it honours, and no others", (_, route) => {
+  const { method, etag } = route;
+  expect(headersOf(route)).toEqual([
+    "X-Request-Id",
+    ...(method === "POST" ? ["Idempotency-Key"] : []),
+    ...(etag ? [method === "GET" ? "If-None-Match" : "If-Match"] : []),
+  ]);
+});
+
+test.each(named)("%s documents what the core may answer for it", (_, route) => {
+  const { responses } = operationOf(route);
+  const codes = Object.values(responses)
+    .flatMap(({ description }) => [...description.matchAll(/`(\w+)`:/g)])
+    .map(([, code]) => code);
+  const isPost = route.method === "POST";
+  expect(codes).toContain("rate_limited");
+  expect(codes.includes("idempotency_in_flight")).toBe(isPost);
+  expect(codes.includes("secret_already_shown")).toBe(
+    (isPost && route.secret) || route.problems.includes("secret_already_shown"),
+  );
+  expect(codes.includes("precondition_failed")).toBe(
+    (route.etag && route.method !== "GET") || route.problems.includes("precondition_failed"),
+  );
+  expect("304" in responses).toBe(route.etag && route.method === "GET");
+  expect(responses["429"]?.headers).toHaveProperty("Retry-After");
+  expect(responses["503"]?.headers).toHaveProperty("Retry-After");
+  if (route.public) expect(responses).not.toHaveProperty("401");
+  else expect(responses["401"]?.headers).toHaveProperty("WWW-Authenticate");
+});
+
+test.each(named)("%s names its rate limit, which the document explains with its numbers", (_, route) => {
+  const { perMinute, burst } = limitClasses[route.limit];
+  expect(operationOf(route).description).toContain(`Rate limit: \`${route.limit}\`.`);
+  expect(document.info.description).toContain(`| \`${route.limit}\` | ${perMinute} | ${burst} |`);
+});
+
+test("code mode documents the key of a program, and MCP that notifications get no answer", () => {
+  const a2a = { method: "POST", path: "/v1/public/a2a" } as const;
+  const mcp = { method: "POST", path: "/v1/public/mcp" } as const;
+  expect(headersOf(a2a)).toContain("Idempotency-Key");
+  expect(headersOf(mcp)).not.toContain("Idempotency-Key");
+  expect(operationOf(mcp).responses["202"]).not.toHaveProperty("content");
+});

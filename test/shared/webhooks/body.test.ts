@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+
+import { bodyOf } from "../../../shared/webhooks/body.ts";
+import { eventIn } from "../../support/webhooks.ts";
+
+const event = (data: string, previous: string) =>
+  eventIn("a", "workspace.updated", new Date(), { data: { text: data }, previous_data: { text: previous } });
+
+test("an event is its own body while it has room", () => {
+  const short = event("é", "b");
+  expect(JSON.parse(bodyOf(short))).toEqual(short);
+});
+
+test("a long event goes without its previous data, a longer one without any, and both say so", () => {
+  const { previous_data: _, ...current } = event("a", "b".repeat(20_000));
+  const body = bodyOf({ ...current, previous_data: { text: "é".repeat(10_000) } });
+  expect(JSON.parse(body)).toEqual({ ...current, truncated: true });
+  const { data: __, previous_data: ___, ...bare } = event("é".repeat(10_000), "b");
+  expect(JSON.parse(bodyOf({ ...bare, data: { text: "é".repeat(10_000) } }))).toEqual({ ...bare, truncated: true });
+});

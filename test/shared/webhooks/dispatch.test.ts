@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+
+import { dispatch } from "../../../shared/webhooks/dispatch.ts";
+import { deleteWebhook, rotateSecret, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
+import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { holdsFor, keepingReceiver, newScene, verified, type Received } from "../../support/webhooks.ts";
+
+const first = ([one]: Received[]): Received => one ?? { headers: {}, body: "" };
+
+test("an event arrives signed by Standard Webhooks, under its own id, and is logged", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id, secret } = await scene.subscribe(url);
+  const event = scene.event();
+  expect(await dispatch(event, scene.work)).toEqual(["succeeded"]);
+  expect(received).toHaveLength(1);
+  expect(verified(secret, first(received))).toEqual(event);
+  expect(first(received).headers).toMatchObject({ "webhook-id": event.id, "content-type": "application/json" });
+  const at = scene.work.now().toISOString();
+  expect(await scene.deliveries(id)).toMatchObject([
+    {
+      id: event.id,
+      webhook_id: id,
+      event_type: "workspace.created",
+      status: "succeeded",
+      attempts: [{ attempted_at: at, status_code: 204, error: null }],
+      attempt_count: 1,
+      next_attempt_at: null,
+    },
+  ]);
+});
+
+test("each webhook gets the events that its patterns mean, and no others", async () => {
+  const scene = await newScene();
+  const patterns = [["*"], ["auth.*"], ["auth.group.*"], ["workspace.created", "auth.grant.created"], ["webhook.*"]];
+  const receivers = await Promise.all(patterns.map(() => keepingReceiver()));
+  for (const [index, { url }] of receivers.entries()) await scene.subscribe(url, ...(patterns[index] ?? []));
+  const types = ["auth.group.created", "auth.grant.created", "auth.group_member.added", "workspace.created"];
+  for (const type of types) await dispatch(scene.event(type), scene.work);
+  const got = receivers.map(({ received }) => received.map(({ body }) => JSON.parse(body).type));
+  expect(got).toEqual([
+    types,
+    ["auth.group.created", "auth.grant.created", "auth.group_member.added"],
+    ["auth.group.created"],
+    ["auth.grant.created", "workspace.created"],
+    [],
+  ]);
+});
+
+test("an event that is dispatched again, or several times at once, makes one delivery and is sent once", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  const event = scene.event();
+  await Promise.all([1, 2, 3].map(() => dispatch(event, scene.work)));
+  expect(await dispatch(event, scene.work)).toEqual([]);
+  expect(received).toHaveLength(1);
+  expect(await scene.deliveries(id)).toHaveLength(1);
+});
+
+test("nothing goes to a webhook that is disabled or deleted, nor to one of another account", async () => {
+  const [scene, other] = [await newScene(), await newScene()];
+  const { url, received } = await keepingReceiver();
+  const [disabled, deleted] = [await scene.subscribe(url), await scene.subscribe(url)];
+  await other.subscribe(url);
+  await updateWebhook(scene.accountId, disabled.id, { active: false }, scene.context);
+  await deleteWebhook(scene.accountId, deleted.id, scene.context);
+  expect(await dispatch(scene.event(), scene.work)).toEqual([]);
+  expect(received).toEqual([]);
+});
+
+test("a receiver that hangs holds up no other", async () => {
+  const scene = await newScene();
+  const [released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = await keepingReceiver(() => ({ status: 200, after: released.promise }));
+  const fast = await keepingReceiver(() => {
+    delivered.resolve();
+    return { status: 200 };
+  });
+  for (let index = 0; index < 4; index++) await scene.subscribe(slow.url);
+  const { id } = await scene.subscribe(fast.url);
+  const dispatching = dispatch(scene.event(), scene.work);
+  await delivered.promise;
+  expect(fast.received).toHaveLength(1);
+  released.resolve();
+  expect(await dispatching).toEqual(Array(5).fill("succeeded"));
+  expect(await scene.deliveries(id)).toMatchObject([{ status: "succeeded" }]);
+});
+
+test("neither a receiver that fails nor a secret that does not open keeps an event from the others", async () => {
+  const scene = await newScene();
+  const [failing, good] = [await keepingReceiver(() => ({ status: 500 })), await keepingReceiver()];
+  const [bad, broken] = [await scene.subscribe(failing.url), await scene.subscribe(good.url)];
+  await scene.subscribe(good.url);
+  const sealed = `${broken.sealed_secret.slice(0, -8)}AAAAAAA=`;
+  await scene.work.table.attempt({ update: webhookKey(scene.accountId, broken.id), set: { sealed_secret: sealed } });
+  expect(await dispatch(scene.event(), scene.work)).toEqual(["pending", "pending", "succeeded"]);
+  expect(good.received).toHaveLength(1);
+  const [delivery] = await scene.deliveries(bad.id);
+  expect(delivery).toMatchObject({ status: "pending", attempts: [{ status_code: 500, error: "unsuccessful_status" }] });
+  expect(delivery?.next_attempt_at).toBe(new Date(scene.work.now().getTime() + 60_000).toISOString());
+  expect(await scene.deliveries(broken.id)).toMatchObject([{ attempts: [{ error: "internal_error" }] }]);
+});
+
+test("a receiver that answers 410 is disabled as gone, by the system, and the others are told", async () => {
+  const scene = await newScene();
+  const [gone, good] = [await keepingReceiver(() => ({ status: 410 })), await keepingReceiver()];
+  const { id } = await scene.subscribe(gone.url);
+  await scene.subscribe(good.url, "webhook.*");
+  expect(await dispatch(scene.event(), scene.work)).toEqual(["failed"]);
+  const at = scene.work.now().toISOString();
+  expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "gone", disabled_at: at });
+  expect(await scene.deliveries(id)).toMatchObject([{ status: "failed", next_attempt_at: null }]);
+  const [change, ...more] = await scene.changes("webhook.disabled");
+  expect(change).toMatchObject({ actor_type: "system", actor_id: "webhooks", resource_id: id });
+  expect(more).toEqual([]);
+  expect(JSON.stringify(change)).not.toMatch(/whsec_|sealed/);
+  expect(await dispatch(scene.event("webhook.disabled"), scene.work)).toEqual(["succeeded"]);
+  expect([gone.received.length, good.received.length]).toEqual([1, 1]);
+});
+
+test("a webhook that fails for several events at once is disabled once", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 410 }));
+  const { id } = await scene.subscribe(url);
+  const turns = await Promise.all([1, 2, 3, 4].map(() => dispatch(scene.event(), scene.work)));
+  expect(turns.flat()).toContain("failed");
+  expect(await scene.find(id)).toMatchObject({ status: "disabled" });
+  expect(await scene.changes("webhook.disabled")).toHaveLength(1);
+  expect((await scene.deliveries(id)).every(({ status }) => status === "failed")).toBe(true);
+});
+
+test("a private address is refused when it is sent to, however it got into the webhook", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  await dispatch(scene.event(), { ...scene.work, allowLoopback: false });
+  expect(received).toEqual([]);
+  expect(await scene.deliveries(id)).toMatchObject([{ attempts: [{ status_code: null, error: "blocked_address" }] }]);
+});
+
+test("while a secret is rotated both verify, and only the new one after", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id, secret: old } = await scene.subscribe(url);
+  const { secret } = await rotateSecret(scene.accountId, id, 3_600, scene.context, scene.work);
+  const end = scene.work.now().getTime() + 3_600_000;
+  for (const at of [end - 3_600_000, end - 1, end]) {
+    scene.work.clock.at = new Date(at);
+    await dispatch(scene.event(), scene.work);
+  }
+  expect(received.map((one) => [holdsFor(old, one), holdsFor(secret, one)])).toEqual([
+    [true, true],
+    [true, true],
+    [false, true],
+  ]);
+  const { secret: newest } = await rotateSecret(scene.accountId, id, 0, scene.context, scene.work);
+  await dispatch(scene.event(), scene.work);
+  const last = received.at(-1) ?? first([]);
+  expect([holdsFor(secret, last), holdsFor(newest, last)]).toEqual([false, true]);
+  expect(await scene.find(id)).toMatchObject({ previous_sealed_secret: null, previous_secret_expires_at: null });
+});

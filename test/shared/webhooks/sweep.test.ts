@@ -1,0 +1,173 @@
+import { expect, test } from "vitest";
+
+import { deliveryKey } from "../../../shared/webhooks/delivery.ts";
+import { dispatch } from "../../../shared/webhooks/dispatch.ts";
+import { readDue } from "../../../shared/webhooks/due.ts";
+import { attemptLimit } from "../../../shared/webhooks/schedule.ts";
+import { sweep } from "../../../shared/webhooks/sweep.ts";
+import { deleteWebhook, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
+import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { keepingReceiver, newScene, verified } from "../../support/webhooks.ts";
+
+type Scene = Awaited<ReturnType<typeof newScene>>;
+
+const farFuture = new Date(Date.now() + 100 * 86_400_000);
+const stillDue = async ({ work }: Scene): Promise<number> => (await readDue(work.table, farFuture)).length;
+
+test("what failed is sent again when its time has come, with the same body and id, until it is accepted", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver((count) => ({ status: count < 3 ? 503 : 204 }));
+  const { id, secret } = await scene.subscribe(url);
+  const event = scene.event();
+  expect(await dispatch(event, scene.work)).toEqual(["pending"]);
+  const sentAt = [scene.work.now().toISOString()];
+  for (const turn of ["pending", "succeeded"] as const) {
+    const [delivery] = await scene.deliveries(id);
+    scene.work.clock.at = new Date(Date.parse(delivery?.next_attempt_at ?? "") - 1);
+    expect(await sweep(scene.work)).toEqual({ due: 0 });
+    scene.passUntil(delivery?.next_attempt_at);
+    expect(await sweep(scene.work)).toEqual({ due: 1, [turn]: 1 });
+    sentAt.push(scene.work.now().toISOString());
+  }
+  expect(new Set(received.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size).toBe(1);
+  expect(new Set(received.map(({ headers }) => headers["webhook-timestamp"])).size).toBe(3);
+  for (const one of received) expect(verified(secret, one)).toEqual(event);
+  const [delivery] = await scene.deliveries(id);
+  expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 3, next_attempt_at: null });
+  expect(delivery?.attempts.map(({ attempted_at }) => attempted_at)).toEqual(sentAt);
+  expect(delivery?.attempts.map(({ status_code }) => status_code)).toEqual([503, 503, 204]);
+  expect(await stillDue(scene)).toBe(0);
+});
+
+test("after three days without a success a delivery has failed, and its webhook is disabled as failing", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  const begun = scene.work.now().getTime();
+  await dispatch(scene.event(), scene.work);
+  for (let count = 1; count < attemptLimit; count++) {
+    expect(await scene.find(id)).toMatchObject({ status: "active" });
+    const [delivery] = await scene.deliveries(id);
+    scene.passUntil(delivery?.next_attempt_at);
+    await sweep(scene.work);
+  }
+  expect(received).toHaveLength(attemptLimit);
+  expect(scene.work.now().getTime() - begun).toBeGreaterThan(3 * 86_400_000);
+  expect(await scene.deliveries(id)).toMatchObject([{ status: "failed", next_attempt_at: null }]);
+  expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
+  expect(await scene.changes("webhook.disabled")).toMatchObject([{ actor_type: "system", resource_id: id }]);
+  expect(await stillDue(scene)).toBe(0);
+});
+
+test("a webhook that accepts other events is not disabled for the one it never accepts", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver((count) => ({ status: count === 2 ? 204 : 500 }));
+  const { id } = await scene.subscribe(url);
+  const event = scene.event();
+  await dispatch(event, scene.work);
+  await dispatch(scene.event(), scene.work);
+  for (let count = 1; count < attemptLimit; count++) {
+    const delivery = (await scene.deliveries(id)).find((one) => one.id === event.id);
+    scene.passUntil(delivery?.next_attempt_at);
+    await sweep(scene.work);
+  }
+  expect((await scene.deliveries(id)).map(({ status }) => status).toSorted()).toEqual(["failed", "succeeded"]);
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+});
+
+test("what fails on our side is given up after as many attempts, and nobody's webhook is disabled for it", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  const update = webhookKey(scene.accountId, id);
+  await scene.work.table.attempt({ update, set: { sealed_secret: "aes1:broken" } });
+  await dispatch(scene.event(), scene.work);
+  for (let count = 1; count < attemptLimit; count++) {
+    const [delivery] = await scene.deliveries(id);
+    scene.passUntil(delivery?.next_attempt_at);
+    await sweep(scene.work);
+  }
+  expect(await scene.deliveries(id)).toMatchObject([{ status: "failed", attempt_count: attemptLimit }]);
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+  expect(received).toEqual([]);
+});
+
+test("a process that dies before the first attempt loses nothing", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id, secret } = await scene.subscribe(url);
+  const event = scene.event();
+  await scene.dieAfterCreating(id, event);
+  expect(await dispatch(event, scene.work)).toEqual([]);
+  scene.passMinutes(2);
+  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
+  expect(received.map((one) => verified(secret, one))).toEqual([event]);
+});
+
+test("a delivery that another worker has is left to it, and taken over when that one died", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  const created = await scene.dieAfterCreating(id);
+  scene.passMinutes(2);
+  const lease_until = new Date(scene.work.now().getTime() + 60_000).toISOString();
+  if (!created) throw new Error("nothing was created");
+  const update = deliveryKey(created.delivery);
+  await scene.work.table.attempt({ update, set: { lease_until }, add: { version: 1 } });
+  expect(await sweep(scene.work)).toEqual({ due: 1, skipped: 1 });
+  expect(received).toEqual([]);
+  scene.passMinutes(1);
+  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
+});
+
+test("sweeps at the same time send each delivery once", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  for (let count = 0; count < 8; count++) await scene.dieAfterCreating(id);
+  scene.passMinutes(2);
+  await Promise.all([sweep(scene.work), sweep(scene.work), sweep(scene.work)]);
+  expect(received).toHaveLength(8);
+  expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(8);
+  expect(await stillDue(scene)).toBe(0);
+});
+
+test("deliveries of a webhook that is disabled or deleted meanwhile are given up, and nothing is sent", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const [disabled, deleted] = [await scene.subscribe(url), await scene.subscribe(url)];
+  for (const { id } of [disabled, deleted]) await scene.dieAfterCreating(id);
+  await updateWebhook(scene.accountId, disabled.id, { active: false }, scene.context);
+  await deleteWebhook(scene.accountId, deleted.id, scene.context);
+  scene.passMinutes(2);
+  expect(await sweep(scene.work)).toEqual({ due: 2, failed: 2 });
+  expect(received).toEqual([]);
+  expect(await scene.deliveries(disabled.id)).toMatchObject([
+    { status: "failed", attempts: [{ error: "webhook_disabled" }], attempt_count: 0 },
+  ]);
+  expect(await scene.find(disabled.id)).toMatchObject({ disabled_reason: "by_user" });
+  expect(await stillDue(scene)).toBe(0);
+});
+
+test("a receiver that asks to be left alone is", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 503, headers: { "retry-after": "7200" } }));
+  const { id } = await scene.subscribe(url);
+  await dispatch(scene.event(), scene.work);
+  const [delivery] = await scene.deliveries(id);
+  expect(delivery?.next_attempt_at).toBe(new Date(scene.work.now().getTime() + 7_200_000).toISOString());
+});
+
+test("a run is bounded, what it leaves stays due, and a webhook with many holds up no other", async () => {
+  const scene = await newScene();
+  const [busy, quiet] = [await keepingReceiver(), await keepingReceiver()];
+  const many = await scene.subscribe(busy.url);
+  for (let count = 0; count < 5; count++) await scene.dieAfterCreating(many.id);
+  scene.passMinutes(1);
+  await scene.dieAfterCreating((await scene.subscribe(quiet.url)).id);
+  scene.passMinutes(2);
+  expect(await sweep(scene.work, { budgetMs: -1 })).toEqual({ due: 6 });
+  expect(await sweep(scene.work, { limit: 2 })).toEqual({ due: 6, succeeded: 2 });
+  expect([busy.received.length, quiet.received.length]).toEqual([1, 1]);
+  expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 4 });
+});

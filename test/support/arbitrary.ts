@@ -1,0 +1,158 @@
+import fc from "fast-check";
+
+import { publishedDocument, type JsonSchema } from "./contract.ts";
+
+/** The part of JSON Schema that the document is written in. */
+export type Schema = JsonSchema & {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: Schema | boolean;
+  propertyNames?: Schema;
+  items?: Schema;
+  minItems?: number;
+  maxItems?: number;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  multipleOf?: number;
+  pattern?: string;
+  format?: string;
+};
+
+export type Making = {
+  /** Ids that exist, of which some are used where a UUID is asked for. */
+  ids?: readonly string[];
+  /** With every optional member, at least one item, and null only where nothing else is allowed. */
+  full?: boolean;
+};
+
+/** A schema without a reference on top. */
+export function resolved(schema: Schema): Schema {
+  const name = schema.$ref?.split("/").at(-1);
+  if (name === undefined) return schema;
+  const { $ref: _, ...beside } = schema;
+  return resolved({ ...publishedDocument().components.schemas[name], ...beside });
+}
+
+/** Values that fit a schema of the document. Throws for what the document did not use so far. */
+export function arbitraryOf(given: Schema, making: Making = {}): fc.Arbitrary<unknown> {
+  const schema = resolved(given);
+  if ("const" in schema) return fc.constant(schema.const);
+  if (schema.enum) return fc.constantFrom(...schema.enum);
+  const options = optionsOf(schema);
+  if (options) {
+    const wanted = options.filter((option) => !making.full || resolved(option).type !== "null");
+    return fc.oneof(...(wanted.length > 0 ? wanted : options).map((option) => arbitraryOf(option, making)));
+  }
+  const make = makers[schema.type === undefined ? "anything" : String(schema.type)];
+  if (!make) throw new Error(`test/support/arbitrary.ts does not know ${JSON.stringify(schema)}`);
+  return make(schema, making);
+}
+
+/** The alternatives of a schema; undefined when it is one thing. */
+export function optionsOf({ type, anyOf, oneOf, ...rest }: Schema): Schema[] | undefined {
+  if (Array.isArray(type)) return type.map((one) => ({ ...rest, type: one }));
+  return anyOf ?? oneOf;
+}
+
+type Maker = (schema: Schema, making: Making) => fc.Arbitrary<unknown>;
+
+const makers: Record<string, Maker> = {
+  anything: () => json,
+  null: () => fc.constant(null),
+  boolean: () => fc.boolean(),
+  integer: ({ minimum = -1_000_000, maximum = 1_000_000 }) =>
+    fc.integer({ min: minimum, max: Math.min(maximum, 2 ** 31 - 1) }),
+  number: ({ minimum = -1_000_000, maximum = 1_000_000 }) =>
+    fc.double({ min: minimum, max: maximum, noNaN: true }).map((value) => (value === 0 ? 0 : value)),
+  string: (schema, making) => text(schema, making),
+  array: ({ items = {}, minItems = 0, maxItems = 10 }, making) =>
+    fc.array(arbitraryOf(items, making), {
+      minLength: making.full ? Math.max(1, minItems) : minItems,
+      maxLength: Math.min(maxItems, Math.max(minItems, 3)),
+    }),
+  object: ({ properties, required = [], additionalProperties, propertyNames }, making) => {
+    const open = typeof additionalProperties === "object" ? additionalProperties : {};
+    if (!properties) return fc.dictionary(keyOf(propertyNames, making), arbitraryOf(open, making), { maxKeys: 3 });
+    const members = Object.entries(properties).map(([name, member]) => [name, arbitraryOf(member, making)] as const);
+    return fc.record(Object.fromEntries(members), {
+      requiredKeys: making.full ? Object.keys(properties) : required,
+      noNullPrototype: true,
+    });
+  },
+};
+
+/** Names that no document of ours takes: they reach an object's prototype. */
+const forbidden = new Set(["__proto__", "constructor", "prototype"]);
+const keyOf = (names: Schema | undefined, making: Making): fc.Arbitrary<string> =>
+  text(names ?? { type: "string" }, making).filter((key) => !forbidden.has(key));
+
+/** Any JSON that a program can say too: it takes no integer that is not exact. */
+export const json: fc.Arbitrary<unknown> = fc
+  .jsonValue({ maxDepth: 2 })
+  .map((value) => JSON.parse(JSON.stringify(value, (_, member: unknown) => exact(member))) as unknown)
+  .filter((value) => !/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify(value)));
+
+const exact = (value: unknown): unknown =>
+  typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER ? 1.5 : value;
+
+const instant = fc
+  .date({ min: new Date("0001-01-02T00:00:00Z"), max: new Date("9999-12-30T00:00:00Z"), noInvalidDate: true })
+  .chain((at) => fc.constantFrom(at.toISOString(), at.toISOString().replace("Z", "+02:00").replace(/\.\d+/, "")));
+const label = fc.stringMatching(/^[a-z][a-z0-9]{0,9}$/);
+
+const byFormat: Record<string, (making: Making) => fc.Arbitrary<string>> = {
+  uuid: ({ ids = [] }) => (ids.length === 0 ? fc.uuid() : fc.oneof(fc.constantFrom(...ids), fc.uuid())),
+  "date-time": () => instant,
+  email: () => fc.tuple(label, label).map(([local, domain]) => `${local}@${domain}.example`),
+  uri: () => fc.tuple(label, label).map(([domain, path]) => `https://${domain}.example/${path}`),
+};
+
+function text(schema: Schema, making: Making): fc.Arbitrary<string> {
+  const { format, minLength = 0, maxLength = 1_000 } = schema;
+  if (format !== undefined) {
+    const make = byFormat[format];
+    if (!make) throw new Error(`test/support/arbitrary.ts does not know the format ${format}`);
+    return make(making);
+  }
+  const patterns = [schema, ...(schema.allOf ?? [])].flatMap(({ pattern }) => pattern ?? []);
+  const longest = Math.min(maxLength, Math.max(minLength, 30));
+  const free = fc.string({ unit: "grapheme", minLength, maxLength: longest });
+  const [first] = patterns;
+  const some = fc.oneof(first === undefined ? free : matching(first, free), fc.constant("x".repeat(maxLength)));
+  const tests = patterns.map((pattern) => new RegExp(pattern, "u"));
+  const fits = (value: string) => {
+    const { length } = Array.from(value);
+    return length >= minLength && length <= maxLength && tests.every((test) => test.test(value));
+  };
+  return patiently(some, fits, JSON.stringify(schema));
+}
+
+/** Strings of a pattern as far as fast-check can make them from it. */
+function matching(pattern: string, otherwise: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  try {
+    return fc.stringMatching(new RegExp(pattern, "u"));
+  } catch {
+    return otherwise;
+  }
+}
+
+/** A filter that gives up with a message instead of running for ever. */
+export function patiently<T>(some: fc.Arbitrary<T>, fits: (value: T) => boolean, what: string): fc.Arbitrary<T> {
+  let refused = 0;
+  return some.filter((value) => {
+    refused = fits(value) ? 0 : refused + 1;
+    if (refused > 5_000) throw new Error(`test/support/arbitrary.ts finds no value for ${what}`);
+    return refused === 0;
+  });
+}

@@ -1,0 +1,128 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import formats from "ajv-formats";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+
+import type { Answer } from "./request.ts";
+
+export type JsonSchema = Record<string, unknown>;
+type Header = { required?: boolean };
+type Response = {
+  description: string;
+  headers?: Record<string, { $ref?: string }>;
+  content?: Record<string, { schema: JsonSchema }>;
+};
+export type Operation = { operationId: string; responses: Record<string, Response> };
+export type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { headers: Record<string, Header>; schemas: Record<string, JsonSchema> };
+};
+
+const folder = process.env["DOCS_DIR"] ?? "";
+let served: Document | undefined;
+
+/** The OpenAPI document as the docs Lambda serves it; read once per process. */
+export const publishedDocument = (): Document =>
+  (served ??= JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8")) as Document);
+
+let ajv: Ajv2020 | undefined;
+const compiled = new Map<string, ValidateFunction>();
+
+function validator(): Ajv2020 {
+  if (ajv) return ajv;
+  ajv = new Ajv2020({ strict: false, validateSchema: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema(publishedDocument(), "openapi");
+  return ajv;
+}
+
+/** The check of a schema that may refer to the document's components; one for all places that are written alike. */
+function compile(schema: JsonSchema): ValidateFunction {
+  const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"openapi#/components/');
+  const validate = compiled.get(absolute) ?? validator().compile(JSON.parse(absolute) as JsonSchema);
+  compiled.set(absolute, validate);
+  return validate;
+}
+
+/** Whether values fit a schema of the document; compiled when it is first asked. */
+export const schemaCheck =
+  (schema: JsonSchema) =>
+  (value: unknown): boolean =>
+    compile(schema)(value);
+
+/** What is wrong with a value by a schema of the document. */
+function complaintsOf(schema: JsonSchema, value: unknown): string[] {
+  const validate = compile(schema);
+  return validate(value) ? [] : [validator().errorsText(validate.errors, { dataVar: "body" })];
+}
+
+/**
+ * Throws unless an answer is one that the document promises: its status, content type, body, problem code
+ * and header fields. `routeKey` is what the gateway matched, as in `GET /v1/public/me`; what no route takes
+ * (`$default`) is answered with a problem, or 204 to a preflight.
+ */
+export function checkContract(routeKey: string, answer: Answer): void {
+  const wrong = routeKey === "$default" ? fallbackViolations(answer) : violations(routeKey, answer);
+  if (wrong.length === 0) return;
+  throw new Error(`${routeKey} answered ${answer.status}, but ${wrong.join("; ")}\n${answer.text.slice(0, 2_000)}`);
+}
+
+const mediaTypeOf = ({ headers }: Answer): string => (headers["content-type"] ?? "").split(";")[0] ?? "";
+
+function fallbackViolations(answer: Answer): string[] {
+  if (answer.status === 204) return [];
+  return [
+    ...(answer.status === 404 || answer.status === 405 ? [] : ["what no route takes is a 404 or 405"]),
+    ...(mediaTypeOf(answer) === "application/problem+json" ? [] : ["this is no problem+json"]),
+    ...complaintsOf({ $ref: "#/components/schemas/Problem" }, answer.body),
+  ];
+}
+
+function violations(routeKey: string, answer: Answer): string[] {
+  const response = documented(routeKey, answer);
+  if (typeof response === "string") return [response];
+  const type = mediaTypeOf(answer);
+  const headers = headerViolations(response, answer);
+  if (!response.content) return answer.text === "" ? headers : [...headers, "the document has no body"];
+  return [...headers, ...bodyViolations(response, type, answer.body)];
+}
+
+type Outcome = { status: number; body: unknown };
+
+/** Throws unless what came of a call in a program is what the document promises of its route by REST. */
+export function checkOutcome(routeKey: string, { status, body }: Outcome): void {
+  const response = documented(routeKey, { status });
+  const type = status < 300 || status === 422 ? "application/json" : "application/problem+json";
+  const wrong = typeof response === "string" ? [response] : bodyViolations(response, type, body);
+  if (wrong.length === 0) return;
+  throw new Error(`${routeKey} came to ${status}, but ${wrong.join("; ")}\n${JSON.stringify(body)}`);
+}
+
+/** What the document says of an answer's status, or the complaint that it says nothing. */
+function documented(routeKey: string, { status }: Pick<Answer, "status">): Response | string {
+  const [method = "", path = ""] = routeKey.split(" ");
+  const operation = publishedDocument().paths[path]?.[method.toLowerCase()];
+  if (!operation) return "the document has no such operation";
+  return operation.responses[String(status)] ?? `the document has only ${Object.keys(operation.responses).join(", ")}`;
+}
+
+function bodyViolations({ description, content = {} }: Response, type: string, body: unknown): string[] {
+  const { schema } = content[type] ?? {};
+  if (!schema) return [`its type is ${type || "missing"}, not ${Object.keys(content).join(" or ")}`];
+  const complaints = complaintsOf(schema, body);
+  if (complaints.length > 0 || type !== "application/problem+json") return complaints;
+  const { code } = body as { code: string };
+  return description.includes(`\`${code}\``) ? [] : [`${code} is not documented`];
+}
+
+function headerViolations({ headers: documented = {} }: Response, { headers }: Answer): string[] {
+  const { headers: components } = publishedDocument().components;
+  const isRequired = (name: string) => components[documented[name]?.$ref?.split("/").at(-1) ?? ""]?.required ?? false;
+  const names = [...new Set(Object.keys(components).map((name) => name.split(".")[0] ?? ""))];
+  return names.flatMap((name) => {
+    const isThere = headers[name.toLowerCase()] !== undefined;
+    if (isThere && !Object.hasOwn(documented, name)) return [`the document has no header ${name}`];
+    return !isThere && isRequired(name) ? [`the header ${name} is missing`] : [];
+  });
+}

@@ -1,0 +1,156 @@
+import fc from "fast-check";
+
+import type { Route } from "../../shared/route.ts";
+import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "./arbitrary.ts";
+import { schemaCheck } from "./contract.ts";
+import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./generated.ts";
+
+/** One place of an input, and how to make what does not belong there. */
+export type Mutation = {
+  /** What is done, for the report of a failure. */
+  what: string;
+  /** Where a 422 must point; undefined when the answer is another one. */
+  loc?: (string | number)[];
+  /** The answer by REST. */
+  status: 400 | 415 | 422;
+  /** Whether a program can say it. */
+  inPrograms: boolean;
+  mutate: fc.Arbitrary<(input: Input) => Input>;
+};
+
+type Place = { part: Part; steps: (string | number)[]; schema: Schema; required: boolean };
+
+/** Every place below a schema, as deep as it names members. */
+function placesIn(part: Part, given: Schema, steps: (string | number)[] = [], required = true): Place[] {
+  const schema = notNull(resolved(given));
+  const here = { part, steps, schema: given, required };
+  const { properties = {}, items } = resolved(schema);
+  const members = Object.entries(properties).flatMap(([name, member]) =>
+    placesIn(part, member, [...steps, name], resolved(schema).required?.includes(name) ?? false),
+  );
+  return [here, ...members, ...(items ? placesIn(part, items, [...steps, 0]) : [])];
+}
+
+const pool = [null, true, 7, -1, 1.5, "", "x", " ", "a\u0000b", "x/y", "é", [], ["x"], {}, { a: 1 }] as const;
+
+/** Values at and past the edges of a schema. */
+function edgesOf(given: Schema): unknown[] {
+  const all = [given, ...(optionsOf(resolved(given)) ?? [])].map(resolved);
+  return all.flatMap(({ minimum, maximum, minLength, maxLength, maxItems, items, enum: values, format }) => [
+    ...(minimum === undefined ? [] : [minimum - 1]),
+    ...(maximum === undefined ? [] : [maximum + 1]),
+    ...(minLength === undefined ? [] : ["x".repeat(Math.max(0, minLength - 1))]),
+    ...(maxLength === undefined ? [] : ["x".repeat(maxLength + 1)]),
+    ...(maxItems === undefined ? [] : [Array<unknown>(maxItems + 1).fill(fc.sample(arbitraryOf(items ?? {}), 1)[0])]),
+    ...(values ?? []).map((value) => (typeof value === "string" ? value.toUpperCase() + value : value)),
+    ...(format === "uuid" ? ["99999999-9999-4999-8999-99999999999", "99999999999949998999999999999999"] : []),
+    ...(format === "date-time" ? ["2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00", "now"] : []),
+  ]);
+}
+
+/** What a URL's string means to a schema. */
+function read(value: string, schema: Schema): unknown {
+  const { type } = resolved(notNull(schema));
+  if (type === "integer" && /^-?\d{1,15}$/.test(value)) return Number(value);
+  return type === "boolean" && (value === "true" || value === "false") ? value === "true" : value;
+}
+
+const writable = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();
+
+/** What does not fit at a place, as the door would carry it. */
+function misfits({ part, steps, schema }: Place): fc.Arbitrary<unknown> {
+  const fits = schemaCheck(schema);
+  const what = `an invalid ${part} ${steps.join(".")}`;
+  const raw = fc.oneof(fc.constantFrom(...edgesOf(schema), ...pool), json);
+  const inner = resolved(notNull(schema));
+  const isItself = (value: unknown) => !fits(value) && !isWrongInside(value, inner);
+  if (part === "body") return patiently(raw, isItself, what);
+  const strings = raw.map((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "x")));
+  // An empty segment, dots and a slash make another path of it, and API Gateway decodes a path twice.
+  const carried = (value: string) => writable(value) && (part === "query" || !/^\.{0,2}$|[/%?]/.test(value));
+  const single = (value: string) => carried(value) && !fits(read(value, schema));
+  return part === "path" ? patiently(strings, single, what) : orRepeated(strings, single, what, schema);
+}
+
+/** An object or array in the place of one is wrong at its members, not at the place itself. */
+function isWrongInside(value: unknown, { type, items = {} }: Schema): boolean {
+  if (Array.isArray(value)) return type === "array" && !value.every(schemaCheck(items));
+  return typeof value === "object" && value !== null && type === "object";
+}
+
+/** A parameter that is given twice is as wrong as one that does not fit, and often the only way to be wrong. */
+function orRepeated(strings: fc.Arbitrary<string>, single: (value: string) => boolean, what: string, schema: Schema) {
+  const twice = fc.constant(["x", "x"]);
+  if (resolved(notNull(schema)).type === "array") return patiently(strings, single, what);
+  return fc.oneof(
+    twice,
+    strings.map((value) => (single(value) ? value : ["x", value])),
+  );
+}
+
+const at =
+  ({ part, steps }: Pick<Place, "part" | "steps">, change: (old: unknown) => unknown) =>
+  (input: Input): Input => ({ ...input, [part]: replaced(input[part], steps, change) });
+
+function mutationsAt(place: Place): Mutation[] {
+  const { part, steps, schema, required } = place;
+  const where = [part, ...steps];
+  const common = { status: 422 as const, inPrograms: steps.length > 0 };
+  const found: Mutation[] = [];
+  const anything = Object.keys(schema).every((key) => key === "description");
+  if ((part === "body" || steps.length > 0) && !anything) {
+    const mutate = misfits(place).map((value) => at(place, () => value));
+    found.push({ ...common, what: `what does not fit at ${where.join(".")}`, loc: where, mutate });
+  }
+  if (required && part !== "path" && steps.length > 0 && typeof steps.at(-1) === "string") {
+    const mutate = fc.constant(at(place, () => absent));
+    found.push({ ...common, what: `without ${where.join(".")}`, loc: where, mutate });
+  }
+  const { additionalProperties } = resolved(notNull(schema));
+  if (additionalProperties === false && part !== "path") {
+    const mutate = fc.constant(at(place, (old) => ({ ...(old as Values), extra_x: "1" })));
+    found.push({ ...common, inPrograms: true, what: `more at ${where.join(".")}`, loc: [...where, "extra_x"], mutate });
+  }
+  return found;
+}
+
+/** Every way to spoil an input of a route at one place. */
+export function mutationsOf(route: Route): Mutation[] {
+  const { path, query, body } = schemasOf(route);
+  const places = [...placesIn("path", path), ...placesIn("query", query), ...(body ? placesIn("body", body) : [])];
+  const sent = (text: string, headers?: Record<string, string>) => (input: Input) => ({
+    ...input,
+    raw: text,
+    ...(headers ? { headers } : {}),
+  });
+  const only = { inPrograms: false };
+  const header = (name: string, values: string[]): Mutation => ({
+    ...only,
+    what: `a bad ${name}`,
+    status: 422,
+    loc: ["header", name],
+    mutate: fc.constantFrom(...values).map((value) => (input: Input) => ({ ...input, headers: { [name]: value } })),
+  });
+  const unasked: Mutation = {
+    ...only,
+    what: "a body that nothing asks for",
+    status: 422,
+    loc: ["body", "x"],
+    mutate: fc.constant(sent('{"x":1}')),
+  };
+  const cut = fc.constantFrom('{"a":', "{} {}", "nul", "{'a': 1}", '"', "\u0000", '{"a":1,}', "[");
+  const types = fc.constantFrom("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "");
+  return [
+    ...places.flatMap(mutationsAt),
+    { ...only, what: "what is no JSON", status: 400, mutate: cut.map((text) => sent(text)) },
+    {
+      ...only,
+      what: "another content type",
+      status: 415,
+      mutate: types.map((type) => sent("{}", { "content-type": type })),
+    },
+    ...(body ? [] : [unasked]),
+    ...(route.method === "POST" ? [header("idempotency-key", ["", "a b", "é", "x".repeat(256)])] : []),
+    ...(route.etag && route.method !== "GET" ? [header("if-match", ["", "abc", '"a', "'a'", '"a" "b"'])] : []),
+  ];
+}

@@ -1,0 +1,13 @@
+import { limitClassNames } from "../../shared/limits/classes.ts";
+import { limitsKey } from "../../shared/limits/limiter.ts";
+import { newAccount, testTable, type Account } from "./world.ts";
+
+const roomy = { perMinute: 6_000_000, burst: 1_000_000 };
+
+/** A new account whose limits are too wide to be met: for tests that send many requests. */
+export async function newRoomyAccount(): Promise<Account> {
+  const account = await newAccount();
+  const classes = Object.fromEntries(limitClassNames.map((name) => [name, roomy]));
+  await testTable().attempt({ put: { ...limitsKey(account.id), classes } });
+  return account;
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
+
+import { Webhook as Verifier } from "standardwebhooks";
+import { vi } from "vitest";
+
+import { changesOf } from "../../shared/changes/record.ts";
+import { recorder } from "../../shared/changes/recorder.ts";
+import { timeOrderedId } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { secretsOf } from "../../shared/providers/secrets.ts";
+import type { Context } from "../../shared/route.ts";
+import { readEntries } from "../../shared/table/journal.ts";
+import type { Table } from "../../shared/table/table.ts";
+import type { PublishedEvent } from "../../shared/webhooks/body.ts";
+import type { Work } from "../../shared/webhooks/deliver.ts";
+import { listDeliveries } from "../../shared/webhooks/delivery-list.ts";
+import { createDelivery } from "../../shared/webhooks/dispatch.ts";
+import { addWebhook } from "../../shared/webhooks/webhook-changes.ts";
+import { getWebhook } from "../../shared/webhooks/webhook.ts";
+import { httpReceiver } from "../shared/webhooks/receiver.ts";
+import { newTable } from "./changes.ts";
+import { request, type Answer } from "./request.ts";
+import type { Account, User } from "./world.ts";
+
+export type Received = { headers: Record<string, string>; body: string };
+type Reply = { status: number; headers?: Record<string, string>; after?: Promise<unknown> };
+
+/** A receiver that keeps what it gets, and answers the n-th request (from 1) as it is told; 204 if it is not. */
+export async function keepingReceiver(answer: (count: number) => Reply = () => ({ status: 204 })) {
+  const received: Received[] = [];
+  const { url } = await httpReceiver(async (incoming, response) => {
+    const body = await text(incoming);
+    const count = received.push({ headers: incoming.headers as Record<string, string>, body });
+    const { status, headers, after } = answer(count);
+    await after;
+    response.writeHead(status, headers).end();
+  });
+  return { url, received };
+}
+
+/** The event in a request, once its signature holds for the secret at the time it was sent; throws when it does not. */
+export function verified(secret: string, { headers, body }: Received): PublishedEvent {
+  vi.useFakeTimers({ toFake: ["Date"], now: Number(headers["webhook-timestamp"]) * 1_000 });
+  try {
+    return new Verifier(secret).verify(body, headers) as PublishedEvent;
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+/** Whether the signature of a request holds for a secret. */
+export function holdsFor(secret: string, sent: Received): boolean {
+  try {
+    return verified(secret, sent).id === sent.headers["webhook-id"];
+  } catch {
+    return false;
+  }
+}
+
+/** What the workers work with, on a table; time stands still unless `clock.at` is set. */
+export function workOn(table: Table, at = new Date()): Work & { clock: { at: Date } } {
+  const clock = { at };
+  const secrets = secretsOf({ SECRETS_KEY_ID: undefined, SECRETS_KEY: process.env["SECRETS_KEY"] });
+  const log = createLog("silent", {});
+  return { table, secrets, log, allowLoopback: true, now: () => clock.at, random: () => 0.5, clock };
+}
+
+export function eventIn(accountId: string, type: string, now: Date, more: object = {}): PublishedEvent {
+  return {
+    id: timeOrderedId(now),
+    type,
+    timestamp: now.toISOString(),
+    account_id: accountId,
+    actor: { type: "user", id: randomUUID() },
+    resource: { type: "workspace", id: randomUUID() },
+    data: { name: "Sales" },
+    ...more,
+  };
+}
+
+/** An account on a table of its own, where nobody else's deliveries are due. */
+export async function newScene() {
+  const table = await newTable();
+  const accountId = randomUUID();
+  const work = workOn(table);
+  const { now, log, clock } = work;
+  const author = { action: "test", actor: { type: "user" as const, id: randomUUID() }, requestId: "r" };
+  const context: Context = {
+    principal: { type: "user", id: author.actor.id, email: "", groups: [] },
+    permissions: { member: true, everything: true, superAdmin: false, grants: [] },
+    requestId: "r",
+    table,
+    commit: recorder({ table, accountId, author, now }),
+    log,
+    now,
+  };
+  const event = (type = "workspace.created", more: object = {}) => eventIn(accountId, type, now(), more);
+  const find = (id: string) => getWebhook(table, accountId, id);
+  const deliveries = async (id: string) =>
+    (await listDeliveries(accountId, id, { page: 1, page_size: 100 }, context)).items;
+  return {
+    accountId,
+    context,
+    work,
+    event,
+    find,
+    deliveries,
+    subscribe: (url: string, ...event_types: string[]) =>
+      addWebhook(accountId, { url, event_types: event_types.length > 0 ? event_types : ["*"] }, context, work),
+    /** Writes a delivery as `dispatch` does, and dies. */
+    dieAfterCreating: async (id: string, what = event()) => createDelivery(what, await find(id), work),
+    /** What was recorded of an event type, newest first. */
+    changes: async (type: string) => {
+      const keep = (row: Record<string, unknown>) => row["type"] === type;
+      return (await readEntries(table, changesOf(accountId), { skip: 0, take: 100, keep }, now())).rows;
+    },
+    passMinutes: (minutes: number) => {
+      clock.at = new Date(clock.at.getTime() + minutes * 60_000);
+    },
+    passUntil: (at: string | null | undefined) => {
+      clock.at = new Date(at ?? Number.NaN);
+    },
+  };
+}
+
+/** Sends a request about the webhooks of an account, for its owner unless said otherwise. */
+export const call = (
+  { id, owner }: Account,
+  method: string,
+  path: string,
+  body?: unknown,
+  { token }: Pick<User, "token"> = owner,
+): Promise<Answer> => request(method, `/v1/public/accounts/${id}/webhooks${path}`, { token, body });

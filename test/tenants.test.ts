@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { routes } from "../functions/routes.ts";
+import type { Route } from "../shared/route.ts";
+import { masked, storedOf } from "./support/doors.ts";
+import { examples, type Example } from "./support/examples.ts";
+import { anotherKind, idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";
+import { runInput, sendInput, type Input } from "./support/generated.ts";
+import type { Answer } from "./support/request.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
+import { newMember, newServiceAccount, type Account } from "./support/world.ts";
+
+const pick = (example: Example, names: object): Example =>
+  Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(names, name)));
+
+async function inputOf(route: Route, account: Account): Promise<Input> {
+  const example = examples[route.name];
+  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${route.name}`);
+  const given = await example(account);
+  const { params, query, body } = route;
+  const hasBody = Object.keys(body.shape).length > 0;
+  return {
+    path: pick(given, params.shape),
+    query: pick(given, query.shape),
+    ...(hasBody ? { body: pick(given, body.shape) } : {}),
+  };
+}
+
+type Door = "REST" | "code mode";
+type Said = { status: number; text: string };
+
+/** What a caller is told; a program's error without the line of the program, which has the id in it. */
+async function said(route: Route, door: Door, input: Input, token?: string): Promise<Said> {
+  const ask = door === "REST" ? sendInput : runInput;
+  const { status, body }: Answer = await ask(route, input, token);
+  return { status, text: masked(JSON.parse(JSON.stringify(body, withoutExcerpt))) };
+}
+
+const withoutExcerpt = (key: string, value: unknown): unknown =>
+  key === "message" ? String(value).replace(/\n[^\n]*\n\s*\^/, "") : value;
+
+/** The status by REST of what a program came to. */
+const statusOf = (door: Door, { status, text }: Said): number => {
+  if (door === "REST" || status !== 200) return status;
+  const { error } = JSON.parse(text) as { error?: { detail?: { status?: number } } };
+  return error === undefined ? 200 : (error.detail?.status ?? 422);
+};
+
+type Asker = {
+  who: string;
+  token?: string;
+  doors: readonly Door[];
+  /** Whose account the asker is of: `none` sees nothing of this one. */
+  sees: "all" | "some" | "none";
+};
+
+/** Everybody who might try an id of an account; `other` is another account. */
+async function askersOf(account: Account, other: Account, elsewhere: string): Promise<Asker[]> {
+  const viewer = await newMember(account, { role: "viewer" });
+  const narrow = await newMember(account, { role: "manager", scope: { type: "workspace", id: elsewhere } });
+  const program = await newServiceAccount(other, { owner: true });
+  const both = ["REST", "code mode"] as const;
+  const rest = ["REST"] as const;
+  return [
+    { who: "the owner", token: account.owner.token, doors: both, sees: "all" },
+    { who: "a viewer", token: viewer.token, doors: rest, sees: "some" },
+    { who: "a manager of one workspace", token: narrow.token, doors: rest, sees: "some" },
+    { who: "another account's owner", token: other.owner.token, doors: both, sees: "none" },
+    { who: "another account's program", token: program.token, doors: rest, sees: "none" },
+    { who: "nobody", doors: rest, sees: "none" },
+  ];
+}
+
+type Scene = { account: Account; other: Account; input: Input; otherInput: Input; askers: Asker[] };
+
+async function sceneOf(route: Route): Promise<Scene> {
+  const [account, other] = await Promise.all([newRoomyAccount(), newRoomyAccount()]);
+  const [input, otherInput] = await Promise.all([inputOf(route, account), inputOf(route, other)]);
+  const elsewhere = await anotherKind({ is: "", make: async () => "" }).make(account);
+  return { account, other, input, otherInput, askers: await askersOf(account, other, elsewhere) };
+}
+
+type Ids = { own: string; foreign: string; unfit: string; missing: string };
+
+/** The ids to try at a place, by what they are to the account. */
+async function idsFor(place: Place, kind: Kind, { account, other, input, otherInput }: Scene): Promise<Ids> {
+  const at = ({ [place.part]: part }: Input): unknown => (part as Example | undefined)?.[String(place.steps[0])];
+  const isMade = place.part === "path" && kind.beside === undefined && place.name !== "member_id";
+  const own = isMade ? String(at(input)) : await kind.make(account);
+  return {
+    own,
+    foreign: isMade ? String(at(otherInput)) : await kind.make(other),
+    unfit: await anotherKind(kind).make(account),
+    missing: randomUUID(),
+  };
+}
+
+/** Which ids an asker must not be able to tell from one another. */
+function alike(route: Route, place: Place, kind: Kind, { sees }: Asker, ids: Ids): string[] {
+  const { own, foreign, unfit, missing } = ids;
+  if (place.onlyInPrograms) return [foreign, unfit, missing];
+  // What is foreign to this account is the others' own.
+  if (sees === "none") return [own, missing];
+  return sees === "all" && isTyped(route, kind) ? [foreign, unfit, missing] : [foreign, missing];
+}
+
+/** Whether a route says of what kind the thing is: a filter that does not may name anything. */
+const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
+  const members = { ...route.params.shape, ...route.query.shape, ...route.body.shape };
+  return Object.keys(beside).every((name) => name in members);
+};
+
+const cases = routes.flatMap((route) => {
+  const places = idPlacesOf(route).flatMap((place) => kindsAt(route, place).map((kind) => ({ place, kind })));
+  return places.length === 0 ? [] : [[route.name, { route, places }] as const];
+});
+
+test("every id that a route takes can be forged", () => {
+  expect(cases.length).toBeGreaterThan(routes.length / 2);
+});
+
+describe.each(cases)("%s", (_, { route, places }) => {
+  test("tells an id of another account or kind from a missing one to nobody, and changes nothing for it", async () => {
+    const scene = await sceneOf(route);
+    for (const { place, kind } of places) expect(await tryPlace(route, place, kind, scene)).toBeGreaterThan(0);
+  });
+});
+
+/** Lets everybody try every kind of id at one place; answers how many answers were looked at. */
+async function tryPlace(route: Route, place: Place, kind: Kind, scene: Scene): Promise<number> {
+  const { account, other, input, askers } = scene;
+  const ids = await idsFor(place, kind, scene);
+  const [before, otherBefore] = [await storedOf(account), await storedOf(other)];
+  const attempts = askers.flatMap((asker) =>
+    asker.doors
+      .filter((door) => door === "code mode" || !place.onlyInPrograms)
+      .map(async (door) => {
+        const inputs = alike(route, place, kind, asker, ids).map((id) =>
+          withId(route, withBeside(route, input, kind), place, id),
+        );
+        return { asker, door, told: await Promise.all(inputs.map((one) => said(route, door, one, asker.token))) };
+      }),
+  );
+  const tried = await Promise.all(attempts);
+  for (const { asker, door, told } of tried) {
+    const where = `${asker.who} by ${door}, ${kind.is} at ${[place.part, ...place.steps].join(".")}`;
+    const statuses = told.map((one) => statusOf(door, one));
+    expectHidden(route, place, asker, statuses, where);
+    if (kind.opaque !== undefined && asker.sees === "all") continue;
+    for (const one of told) expect({ where, ...one }).toEqual({ where, ...told[0] });
+    const allowed = route.access === "write" ? statuses.filter((status) => status < 400) : [];
+    expect({ where, allowed }).toEqual({ where, allowed: [] });
+  }
+  if (kind.opaque === undefined) expect(await storedOf(account)).toEqual(before);
+  expect(await storedOf(other)).toEqual(otherBefore);
+  return tried.length;
+}
+
+/** Who is not of the account sees nothing of it, and who is nobody is told so. */
+function expectHidden(route: Route, place: Place, { who, sees }: Asker, statuses: number[], where: string): void {
+  const inAccount = "account_id" in route.params.shape;
+  const only = route.public
+    ? undefined
+    : who === "nobody"
+      ? 401
+      : place.onlyInPrograms
+        ? 422
+        : sees === "none" && inAccount
+          ? 404
+          : undefined;
+  const wrong = statuses.filter((status) => status >= 500 || status !== (only ?? status));
+  expect({ where, wrong }).toEqual({ where, wrong: [] });
+}

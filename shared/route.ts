@@ -13,7 +13,7 @@ import type { Reader } from "./table/table.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** What of the outside world a function may need (shared/providers). */
-export type Port = "secrets" | "payments" | "files";
+type Port = "secrets" | "payments" | "files";
 
 /** What `run` gets beside its parsed input. */
 export type Context = {

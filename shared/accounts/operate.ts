@@ -6,7 +6,8 @@ import { planAssignments } from "../auth/assignments.ts";
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/operator.ts";
 import { notFound } from "../errors.ts";
-import type { Reader, Table } from "../table/table.ts";
+import { readHeads } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
 import {
   accountKey,
   accountKind,
@@ -16,7 +17,7 @@ import {
   type AccountStatus,
   type StoredAccount,
 } from "./account.ts";
-import { enlist, planAccountStatus, readAll } from "./status.ts";
+import { enlist, planAccountStatus } from "./status.ts";
 import { getAccount } from "./visible.ts";
 
 type Client = z.output<typeof AccountClientSummary>;
@@ -61,7 +62,7 @@ export async function createAccount(
       created_at: at,
       updated_at: at,
     };
-    const { writes, ordinals } = enlist(await readAll(table, listsOf(account)), id);
+    const { writes, ordinals } = enlist(await readHeads(table, listsOf(account)), id);
     const stored: StoredAccount = { ...account, ordinals, version: 1 };
     const subject = { type: "user" as const, id: input.ownerId };
     const owner = await planAssignments(table, id, subject, [{ kind: "account_owner" }], { by: "operator", now });

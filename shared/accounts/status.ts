@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../errors.ts";
-import { appendRows, readList, removeRows, type ListState } from "../table/ranked-list.ts";
+import { appendRows, readHeads, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { accountKey, accountKind, listsOf, type AccountStatus, type StoredAccount } from "./account.ts";
@@ -25,7 +25,7 @@ export async function planAccountStatus(
   const leftStates = await Promise.all(
     left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),
   );
-  const { writes, ordinals } = enlist(await readAll(table, listsOf({ ...account, status }).slice(2)), account.id);
+  const { writes, ordinals } = enlist(await readHeads(table, listsOf({ ...account, status }).slice(2)), account.id);
   const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
   const changed: StoredAccount = {
     ...account,
@@ -45,10 +45,6 @@ export async function planAccountStatus(
     changes: [change(accountKind, "updated", account.id, { before: account, after: changed })],
   };
 }
-
-/** The lists as they are. */
-export const readAll = (table: Reader, lists: ReturnType<typeof listsOf>): Promise<ListState[]> =>
-  Promise.all(lists.map(async (list) => (await readList(table, list)).state));
 
 /** The writes that put an account at the end of lists, and the place it gets in each. */
 export function enlist(

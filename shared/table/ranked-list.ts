@@ -69,6 +69,12 @@ export const readList = (
 ): Promise<{ state: ListState; others: (Item | undefined)[] }> =>
   readState(table, list, [...new Set(ordinals.map(blockOf))], others);
 
+/** The heads of several lists, in one round trip. */
+export async function readHeads(table: Reader, lists: readonly List[]): Promise<ListState[]> {
+  const heads = await table.getMany(lists.map(headKey));
+  return lists.map((list, index) => stateOf(list, heads[index], new Map()));
+}
+
 function stateOf(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
   if (!item) return { list, next: 0, live: 0, version: 0, holes: new Uint8Array(), bitmaps };
   const { holes = new Uint8Array(), ...head } = Head.parse(item);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import { createIssuer, type Person } from "../../infra/local/issuer.ts";
-import { createAccount, createClient } from "../../shared/accounts/operate.ts";
+import { createAccount } from "../../shared/accounts/operate.ts";
 import { planAssignments, type Grantable } from "../../shared/auth/assignments.ts";
 import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";
 import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
@@ -32,10 +32,7 @@ export function newUser(claims: Partial<Person> = {}): User {
 export async function newAccount(options: { name?: string; clientId?: string; owner?: User } = {}): Promise<Account> {
   const table = testTable();
   const { name = "Test account", owner = newUser() } = options;
-  const parent =
-    options.clientId === undefined
-      ? await createClient(table, "Test client")
-      : { id: options.clientId, name: "Test client" };
+  const parent = { id: options.clientId ?? randomUUID(), name: "Test client" };
   const account = await createAccount(table, { client: parent, name, ownerId: owner.id }, new Date());
   return { id: account.id, name, clientId: parent.id, owner };
 }

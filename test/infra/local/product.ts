@@ -21,7 +21,7 @@ function spawnMain(
   env: Record<string, string>,
 ): ChildProcess & { stdout: NodeJS.ReadableStream; stderr: NodeJS.ReadableStream } {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env["PATH"], PORT: "0", ...env },
+    env: { PATH: process.env["PATH"], PORT: "0", NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));

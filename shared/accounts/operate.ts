@@ -7,7 +7,7 @@ import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/operator.ts";
 import { notFound } from "../errors.ts";
 import { readHeads } from "../table/ranked-list.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import {
   accountKey,
   accountKind,

@@ -59,15 +59,32 @@ async function readState(
 
 /**
  * The head, in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove
- * them) and whatever else the caller wants to read at the same moment.
+ * them) and whatever else the caller wants to read at the same moment. Read again while a removal
+ * is seen in a head and not in its bitmap, as a batch of reads is not of one moment.
  */
-export const readList = (
+export async function readList(
   table: Reader,
   list: List,
   ordinals: readonly number[] = [],
   others: readonly Key[] = [],
-): Promise<{ state: ListState; others: (Item | undefined)[] }> =>
-  readState(table, list, [...new Set(ordinals.map(blockOf))], others);
+): Promise<{ state: ListState; others: (Item | undefined)[] }> {
+  const blocks = [...new Set(ordinals.map(blockOf))];
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const read = await readState(table, list, blocks, others);
+    if (!isTorn(read.state, blocks)) return read;
+    await backOff(attempt);
+  }
+  throw tooFast();
+}
+
+const attempts = 12;
+
+const tooFast = (): Problem =>
+  new Problem("busy", "The list is changing too fast to read it. Try again.", { retry_after: 1 });
+
+/** Whether a block's bitmap is of another moment than the head. */
+const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
+  blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
 
 /** The heads of several lists, in one round trip. */
 export async function readHeads(table: Reader, lists: readonly List[]): Promise<ListState[]> {
@@ -134,7 +151,7 @@ export async function readRows(
   { skip, take, order = "oldest" }: { skip: number; take: number; order?: Order },
 ): Promise<{ rows: Item[]; total: number }> {
   let needed: number[] = [];
-  for (let attempt = 0; attempt < 12; attempt++) {
+  for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 1) await backOff(attempt - 1);
     const { state } = await readState(table, list, needed);
     const count = Math.max(0, Math.min(take, state.live - skip));
@@ -146,7 +163,7 @@ export async function readRows(
     const rows = await readRanks(table, { ...state, bitmaps }, first, first + count - 1);
     if (rows) return { rows: order === "oldest" ? rows : rows.toReversed(), total: state.live };
   }
-  throw new Problem("busy", "The list is changing too fast to read a page of it. Try again.", { retry_after: 1 });
+  throw tooFast();
 }
 
 /** The blocks whose bitmaps it takes to find two ranks. */
@@ -157,10 +174,7 @@ function holedBlocks(state: ListState, first: number, last: number): number[] {
 
 /** The rows of two ranks and between; undefined when the list changed since its head was read. */
 async function readRanks(table: Reader, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
-  const stale = holedBlocks(state, first, last).some(
-    (block) => countBits(state.bitmaps.get(block)) !== holesIn(state.holes, block),
-  );
-  if (stale) return undefined;
+  if (isTorn(state, holedBlocks(state, first, last))) return undefined;
   const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt(state, rank)).SK);
   const rows = await table.between(state.list.partition, from ?? "", to ?? "");
   return rows.length === last - first + 1 ? rows : undefined;

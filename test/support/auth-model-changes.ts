@@ -98,12 +98,12 @@ export function moveGroup(
   model: AuthModel,
   { accountId, actor, id, parentId }: Change & { id: string; parentId?: string | undefined },
 ): Outcome {
+  const group = model.groups.get(id);
+  if (group?.accountId !== accountId) return "not_found";
   if (parentId !== undefined) {
     if (!has(model, accountId, "group", parentId)) return "not_found";
     if (!groupHandable(model, actor, accountId, parentId)) return "would_escalate";
   }
-  const group = model.groups.get(id);
-  if (group?.accountId !== accountId) return "not_found";
   if (lineage(model, parentId).includes(id)) return "group_cycle";
   const { name } = group;
   model.groups.set(id, { accountId, name, ...(parentId === undefined ? {} : { parentId }) });

@@ -1,13 +1,23 @@
 import { defineConfig } from "vitest/config";
 
+const common = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 20_000 };
+
+/** Tests that change what a process has one of: its environment, its clock, its servers. */
+const apart = ["infra", "browser", "shared/providers", "functions/workers"].map((part) => `test/${part}/**/*.test.ts`);
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    ...common,
     globalSetup: ["test/support/global-setup.ts"],
-    pool: "forks",
     maxWorkers: "100%",
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    projects: [
+      // Most share a process with others, which spares loading everything for each file.
+      {
+        extends: true,
+        test: { ...common, name: "together", include: ["test/**/*.test.ts"], exclude: apart, isolate: false },
+      },
+      { extends: true, test: { ...common, name: "apart", include: apart } },
+    ],
   },
 });

@@ -20,6 +20,14 @@ import { route as authServiceAccountsCreate } from "./auth/service-accounts/crea
 import { route as authServiceAccountsList } from "./auth/service-accounts/list.ts";
 import { route as authServiceAccountsRevoke } from "./auth/service-accounts/revoke.ts";
 import { route as authServiceAccountsRotate } from "./auth/service-accounts/rotate.ts";
+import { route as billingCheckoutResultGet } from "./billing/checkout-result/get.ts";
+import { route as billingCurrentPlanGet } from "./billing/current-plan/get.ts";
+import { route as billingInvoicesList } from "./billing/invoices/list.ts";
+import { route as billingPlanCancel } from "./billing/plan/cancel.ts";
+import { route as billingPlanChange } from "./billing/plan/change.ts";
+import { route as billingTopupSessionCreate } from "./billing/topup-session/create.ts";
+import { route as billingTransactionsList } from "./billing/transactions/list.ts";
+import { route as billingWalletBalanceGet } from "./billing/wallet-balance/get.ts";
 import { route as meGet } from "./me/get.ts";
 import { route as webhooksAdd } from "./webhooks/add.ts";
 import { route as webhooksDelete } from "./webhooks/delete.ts";
@@ -73,5 +81,13 @@ export const routes: readonly Route[] = [
   webhooksTest,
   webhooksDeliveriesList,
   webhooksDeliveriesRedeliver,
+  billingWalletBalanceGet,
+  billingTransactionsList,
+  billingTopupSessionCreate,
+  billingCheckoutResultGet,
+  billingCurrentPlanGet,
+  billingPlanChange,
+  billingPlanCancel,
+  billingInvoicesList,
   auditList,
 ];

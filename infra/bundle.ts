@@ -1,12 +1,15 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { build, type Metafile } from "esbuild";
+import { build, type BuildOptions, type Metafile } from "esbuild";
 
+import { invoiceFontFiles } from "../shared/billing/invoice-fonts.ts";
 import { writeAssets, type Asset } from "./assets.ts";
 import { docsAssets, fallbackAssets } from "./docs-assets.ts";
 import { lambdas, type LambdaSpec } from "./lambdas.ts";
 import { workers } from "./workers.ts";
+
+type Entry = Pick<LambdaSpec, "name" | "file">;
 
 type BundleOptions = {
   format?: "cjs" | "esm";
@@ -20,16 +23,24 @@ const root = resolve(import.meta.dirname, "..");
 
 const lambdaCredentials = join(root, "infra/lambda-credentials.ts");
 
+/** Who finds files beside its code. Any bundle would grow by 2 kB; esbuild warns when another one needs it. */
+const usesImportMetaUrl = new Set(["workers.make_invoice_file"]);
+
+const withImportMetaUrl: BuildOptions = {
+  inject: [join(root, "infra/import-meta-url.ts")],
+  define: { "import.meta.url": "importMetaUrl" },
+};
+
 /** Where `node infra/bundle.ts` and the CDK app put the bundles. */
 export const bundleDir = join(root, "dist/lambda");
 
 /**
- * Bundles every Lambda in one esbuild pass: `<outdir>/<name>/index.js` exports `handler` and needs nothing else.
+ * Bundles Lambdas: `<outdir>/<name>/index.js` exports `handler` and needs nothing else.
  * Empties `outdir` first; `<outdir>/meta.json` is esbuild's account of what went into which bundle.
  * The same sources give the same bytes.
  */
 export async function bundleLambdas(
-  specs: readonly Pick<LambdaSpec, "name" | "file">[],
+  specs: readonly Entry[],
   outdir: string,
   options: BundleOptions = {},
 ): Promise<Metafile> {
@@ -37,25 +48,45 @@ export async function bundleLambdas(
   const unknown = Object.keys(assets).filter((name) => !specs.some((spec) => spec.name === name));
   if (unknown.length > 0) throw new Error(`There are files for Lambdas that do not exist: ${unknown.join(", ")}`);
   await rm(outdir, { recursive: true, force: true });
+  const settings: BuildOptions = {
+    outdir,
+    format,
+    ...(credentials === "environment" ? { alias: { "@aws-sdk/credential-provider-node": lambdaCredentials } } : {}),
+  };
+  const isLocated = ({ name }: Entry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
+  const metafiles = await Promise.all([
+    buildAll(
+      specs.filter((spec) => !isLocated(spec)),
+      settings,
+    ),
+    buildAll(specs.filter(isLocated), { ...settings, ...withImportMetaUrl }),
+  ]);
+  const metafile: Metafile = {
+    inputs: Object.assign({}, ...metafiles.map(({ inputs }) => inputs)),
+    outputs: Object.assign({}, ...metafiles.map(({ outputs }) => outputs)),
+  };
+  await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
+  const files = specs.map(({ name }) => writeAssets(join(outdir, name), [packageOf[format], ...(assets[name] ?? [])]));
+  await Promise.all(files);
+  return metafile;
+}
+
+/** One esbuild pass. */
+async function buildAll(specs: readonly Entry[], settings: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({
+    ...settings,
     absWorkingDir: root,
     entryPoints: specs.map(({ name, file }) => ({ in: file, out: `${name}/index` })),
-    outdir,
     bundle: true,
     minify: true,
     platform: "node",
     target: "node24",
-    format,
     // The SDK's ES modules tree-shake; its CommonJS does not.
     mainFields: ["module", "main"],
-    ...(credentials === "environment" ? { alias: { "@aws-sdk/credential-provider-node": lambdaCredentials } } : {}),
     legalComments: "none",
     metafile: true,
     logLevel: "warning",
   });
-  await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
-  const files = specs.map(({ name }) => writeAssets(join(outdir, name), [packageOf[format], ...(assets[name] ?? [])]));
-  await Promise.all(files);
   return metafile;
 }
 
@@ -65,10 +96,20 @@ const packageOf: Record<"cjs" | "esm", Asset> = {
   esm: { to: "package.json", content: '{"type":"module"}' },
 };
 
+/** The fonts, where Node finds them from a bundle as from here. */
+export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).map((font) => ({
+  to: `node_modules/${font}`,
+  from: `node_modules/${font}`,
+}));
+
 /** Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. */
 export const bundleProduct = (): Promise<Metafile> =>
   bundleLambdas([...lambdas, ...workers], bundleDir, {
-    assets: { docs: docsAssets(), fallback: fallbackAssets(lambdas) },
+    assets: {
+      docs: docsAssets(),
+      fallback: fallbackAssets(lambdas),
+      "workers.make_invoice_file": invoiceAssets,
+    },
   });
 
 if (import.meta.main) await bundleProduct();

@@ -30,6 +30,7 @@ export function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, 
     {
       name: spec.name,
       access: spec.access,
+      side: "worker",
       description: "Publishes the changes in the table's stream",
       timeoutSeconds: 60,
       policies: { stream: allowStream(table, bus, deadLetters) },

@@ -34,6 +34,15 @@ const Settings = z.object({
   /** For all callers together; each principal's own limit is in the code. */
   throttleRatePerSecond: z.coerce.number().int().positive().default(500),
   throttleBurst: z.coerce.number().int().positive().default(1000),
+  /** A secret in Secrets Manager as shared/providers/payments.ts wants it; without it top-ups answer an error. */
+  paymentsSecretName: z
+    .string()
+    .regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN")
+    .optional(),
+  /** Where customers reach the API. */
+  publicUrl: z.url({ protocol: /^https$/ }).optional(),
+  /** Where payers return to when a checkout does not say. */
+  paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
 });
 export type Config = z.output<typeof Settings> & { issuers: string };
 
@@ -63,6 +72,10 @@ export function readConfig(context: (key: string) => unknown, env: Record<string
     throw new Error(
       "No token issuer is configured: set ISSUERS, or -c issuers=…, to the JSON list that shared/env.ts describes.",
     );
+  }
+  // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
+  if (settings.paymentsSecretName !== undefined && settings.publicUrl === undefined) {
+    throw new Error("Payers come back to the API: paymentsSecretName needs publicUrl, such as the output ApiUrl.");
   }
   const issuers = settings.issuers ?? placeholderIssuers;
   // A list that the functions would refuse is refused here, before anything is deployed.

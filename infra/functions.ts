@@ -1,19 +1,21 @@
 import { join } from "node:path";
 
-import { CfnResource, Duration } from "aws-cdk-lib";
+import { Duration } from "aws-cdk-lib";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { IKey } from "aws-cdk-lib/aws-kms";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
+import { allow } from "./allow.ts";
 import type { LambdaSpec } from "./lambdas.ts";
+import { setLogicalId } from "./logical-id.ts";
+import { acknowledgeFiles, portEnvironment, portPolicies, type Outside, type Side } from "./ports.ts";
 
 /** What all functions have in common. `bundleDir` holds a folder of each function's name. */
 export type Common = {
   table: Table;
-  secretsKey: IKey;
+  outside: Outside;
   logGroup: LogGroup;
   bundleDir: string;
   environment: Record<string, string>;
@@ -43,14 +45,11 @@ const pascalCase = (name: string): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
-/** What a function's use of secrets lets it do with their key. */
-const secretsActions = { open: ["kms:Decrypt"], "seal and open": ["kms:Decrypt", "kms:Encrypt"] };
-
-/** One function, whatever wakes it. `policies` is what it may do besides using the table and writing its log. */
-export type FunctionSpec = Pick<LambdaSpec, "name" | "access"> & {
+/** One function, whatever wakes it. `policies` is what it may do besides what it uses and writing its log. */
+export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
+  side: Side;
   description: string;
   timeoutSeconds: number;
-  secrets?: keyof typeof secretsActions;
   policies?: Record<string, PolicyDocument>;
 };
 
@@ -65,9 +64,10 @@ export const addFunctions = (
       const spec: FunctionSpec = {
         name,
         access,
+        uses,
+        side: "door",
         description: triggers.join(", "),
         timeoutSeconds,
-        ...(uses.includes("secrets") ? { secrets: "seal and open" } : {}),
         ...(access === "read" ? { policies: { callers: allowNotingCallers(common.table.tableArn) } } : {}),
       };
       return [name, addFunction(scope, spec, common)];
@@ -84,10 +84,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     architecture: lambda.Architecture.ARM_64,
     memorySize: 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
-    environment: {
-      ...common.environment,
-      ...(spec.secrets === undefined ? {} : { SECRETS_KEY_ID: common.secretsKey.keyArn }),
-    },
+    environment: { ...common.environment, ...portEnvironment(spec.uses ?? [], common.outside) },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
     // As JSON, Lambda passes the lines of shared/log.ts on as they are; LOG_LEVEL alone decides which are written.
@@ -99,17 +96,19 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
   return setLogicalId(added, functionId(spec.name));
 }
 
-function addRole(scope: Construct, spec: FunctionSpec, { table, secretsKey, logGroup }: Common): Role {
+function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGroup }: Common): Role {
+  const { side, uses = [] } = spec;
   const actions = tableActions[spec.access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
-      ...(spec.secrets === undefined ? {} : { secrets: allow(secretsActions[spec.secrets], secretsKey.keyArn) }),
+      ...portPolicies(side, uses, outside),
       ...spec.policies,
     },
   });
+  acknowledgeFiles(role, uses);
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 
@@ -127,14 +126,3 @@ const allowNotingCallers = (tableArn: string): PolicyDocument =>
       }),
     ],
   });
-
-/** A policy that allows actions on one resource. */
-export const allow = (actions: readonly string[], resource: string): PolicyDocument =>
-  new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources: [resource] })] });
-
-function setLogicalId<C extends Construct>(construct: C, logicalId: string): C {
-  const resource = construct.node.defaultChild;
-  if (!CfnResource.isCfnResource(resource)) throw new Error(`${construct.node.path} is not a resource`);
-  resource.overrideLogicalId(logicalId);
-  return construct;
-}

@@ -1,5 +1,5 @@
 import { routes } from "../functions/routes.ts";
-import type { Route } from "../shared/route.ts";
+import type { Port } from "../shared/route.ts";
 
 /** One Lambda function: its source file, what it may do with the table, and the requests that reach it. */
 export type LambdaSpec = {
@@ -7,8 +7,8 @@ export type LambdaSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: "none" | "read" | "write";
-  /** What it uses beside the table: `secrets` seals and opens. */
-  uses?: Route["uses"];
+  /** What it uses beside the table: `secrets` seals and opens, `payments` takes money, `files` signs addresses. */
+  uses?: readonly Port[];
   /** How long a request may take it, if not 10 seconds. */
   timeoutSeconds?: number;
   /** `$default` is what no other trigger takes. Paths are API Gateway templates. */
@@ -37,6 +37,14 @@ export const lambdas: readonly LambdaSpec[] = [
     uses: [...new Set(routes.flatMap(({ uses }) => uses))],
     timeoutSeconds: 29,
     triggers: ["POST /v1/public/a2a", "POST /v1/public/mcp"],
+  },
+  {
+    name: "workers.payment_webhook",
+    file: fileOf("workers.payment_webhook"),
+    access: "write",
+    uses: ["payments"],
+    timeoutSeconds: 20,
+    triggers: ["POST /v1/public/webhooks/payments"],
   },
   {
     name: "docs",

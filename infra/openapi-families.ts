@@ -5,6 +5,7 @@ export const families = [
   { name: "workspaces", description: "Containers for domains inside an account." },
   { name: "auth", description: "Who may do what: grants, roles, groups and service accounts." },
   { name: "webhooks", description: "Events of an account, posted to your own servers." },
+  { name: "billing", description: "The wallet, what is charged to it, plans and invoices." },
   { name: "audit", description: "Who changed what." },
   { name: "code", description: "Code mode: small programs of calls, for agents, by A2A-style envelope and by MCP." },
 ];

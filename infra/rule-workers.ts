@@ -1,16 +1,17 @@
 import { Duration } from "aws-cdk-lib";
 import { Metric } from "aws-cdk-lib/aws-cloudwatch";
-import { Rule, Schedule, type EventBus } from "aws-cdk-lib/aws-events";
+import { Rule, Schedule, type EventBus, type RuleProps } from "aws-cdk-lib/aws-events";
 import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
 import { addAlarm, period } from "./alarms.ts";
+import { allow } from "./allow.ts";
 import { addDeadLetters, destination } from "./dead-letters.ts";
-import { addFunction, allow } from "./functions.ts";
+import { addFunction } from "./functions.ts";
 import type { WorkerPlace } from "./worker-functions.ts";
-import type { WorkerSpec } from "./workers.ts";
+import type { Source, WorkerSpec } from "./workers.ts";
 
 /** What calls a worker, and how often again: EventBridge when Lambda does not take a call, Lambda when one fails. */
 type Calls = {
@@ -20,42 +21,52 @@ type Calls = {
   runRetries: number;
 };
 
-type Source = Exclude<WorkerSpec["source"], "changes">;
+type RuleSource = Exclude<Source, "changes">;
 
-const calls: Record<Source, Calls> = {
-  events: {
-    description: "Called with every event on the bus",
-    maxEventAge: Duration.hours(6),
-    handoverRetries: 60,
-    runRetries: 2,
-  },
-  schedule: {
-    description: "Called every minute",
-    // The next minute brings another one.
-    maxEventAge: Duration.minutes(1),
-    handoverRetries: 0,
-    runRetries: 0,
-  },
-};
+const persistent = { maxEventAge: Duration.hours(6), handoverRetries: 60, runRetries: 2 };
+
+function callsOf(source: RuleSource): Calls {
+  if ("events" in source) {
+    const which = source.events === "all" ? "every event" : `every ${source.events.join(" and ")}`;
+    return { description: `Called with ${which} on the bus`, ...persistent };
+  }
+  if (source.every === "day") return { description: "Called every day at 00:20 UTC", ...persistent };
+  // The next minute brings another one.
+  return { description: "Called every minute", maxEventAge: Duration.minutes(1), handoverRetries: 0, runRetries: 0 };
+}
+
+const schedules = { minute: Schedule.rate(Duration.minutes(1)), day: Schedule.cron({ hour: "0", minute: "20" }) };
+
+const whenOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
+  "every" in source
+    ? { schedule: schedules[source.every] }
+    : {
+        eventBus,
+        eventPattern: {
+          source: ["hosted-mail"],
+          ...(source.events === "all" ? {} : { detailType: [...source.events] }),
+        },
+      };
 
 /** A function that a rule of EventBridge calls, and who hears of failures. */
 export function addRuleWorker(
   scope: Construct,
-  spec: WorkerSpec & { source: Source },
+  spec: WorkerSpec & { source: RuleSource },
   bus: EventBus,
   place: WorkerPlace,
 ): lambda.Function {
-  const { name, access, source, uses = [] } = spec;
-  const { description, maxEventAge, runRetries } = calls[source];
+  const { name, access, source, uses = [], timeoutSeconds = 60 } = spec;
+  const { description, maxEventAge, runRetries } = callsOf(source);
   const deadLetters = addDeadLetters(scope, name, `Calls of ${name} that failed: see docs/events.md`, place.topic);
   const added = addFunction(
     scope,
     {
       name,
       access,
+      uses,
+      side: "worker",
       description,
-      timeoutSeconds: 60,
-      ...(uses.includes("secrets") ? { secrets: "open" } : {}),
+      timeoutSeconds,
       policies: { dead_letters: allow(["sqs:SendMessage"], deadLetters.queueArn) },
     },
     place,
@@ -75,25 +86,22 @@ type Ends = Pick<WorkerPlace, "topic" | "stage"> & { bus: EventBus; added: lambd
 /** The rule, and the alarm when it could not call its function, whether or not that left a dead letter. */
 function addRule(
   scope: Construct,
-  { name, source }: { name: string; source: Source },
+  { name, source }: { name: string; source: RuleSource },
   { bus, added, deadLetters, topic, stage }: Ends,
 ): void {
-  const { maxEventAge, handoverRetries: retryAttempts } = calls[source];
-  const isOfBus = source === "events";
+  const { maxEventAge, handoverRetries: retryAttempts } = callsOf(source);
   // For a rule of another bus than the default one, `Ref` is more than the name that metrics go by.
   const ruleName = `${stage}-${name}`;
   new Rule(scope, `${name}.rule`, {
     ruleName,
     description: `Calls ${name}`,
-    ...(isOfBus
-      ? { eventBus: bus, eventPattern: { source: ["hosted-mail"] } }
-      : { schedule: Schedule.rate(Duration.minutes(1)) }),
+    ...whenOf(source, bus),
     targets: [new LambdaFunction(added, { deadLetterQueue: deadLetters, maxEventAge, retryAttempts })],
   });
   const failed = new Metric({
     namespace: "AWS/Events",
     metricName: "FailedInvocations",
-    dimensionsMap: { ...(isOfBus ? { EventBusName: bus.eventBusName } : {}), RuleName: ruleName },
+    dimensionsMap: { ...("events" in source ? { EventBusName: bus.eventBusName } : {}), RuleName: ruleName },
     statistic: "Sum",
     period,
   });

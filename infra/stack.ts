@@ -4,6 +4,7 @@ import { AwsSolutionsChecks } from "cdk-nag";
 
 import { addAlarms } from "./alarms.ts";
 import type { Config } from "./config.ts";
+import { addFilesBucket } from "./files-bucket.ts";
 import { addFunctions } from "./functions.ts";
 import { addGateway } from "./gateway.ts";
 import { addInvokeRoles } from "./invoke-roles.ts";
@@ -25,7 +26,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const common = {
     table,
-    secretsKey: addSecretsKey(stack, config.stage),
+    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), payments: config },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
     environment: {

@@ -6,14 +6,18 @@ export type WorkerSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: LambdaSpec["access"];
-  /** What it uses beside the table: `secrets` opens what was sealed. */
+  /** What it uses beside the table: `secrets` opens what was sealed, `files` writes. */
   uses?: LambdaSpec["uses"];
-  /**
-   * `changes`: the rows that record changes, from the table's stream. `events`: what is published on the bus, one
-   * event at a time. `schedule`: every minute.
-   */
-  source: "changes" | "events" | "schedule";
+  /** How long a call may take it, if not a minute. */
+  timeoutSeconds?: number;
+  source: Source;
 };
+
+/**
+ * What wakes a worker. `changes`: the rows that record changes, from the table's stream. `events`: what is published
+ * on the bus, of all types or of these, one event at a time. `every`: the time.
+ */
+export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "day" };
 
 const spec = (name: string, given: Omit<WorkerSpec, "name" | "file">): WorkerSpec => ({
   name,
@@ -24,6 +28,12 @@ const spec = (name: string, given: Omit<WorkerSpec, "name" | "file">): WorkerSpe
 /** Every worker of the product. */
 export const workers: readonly WorkerSpec[] = [
   spec("workers.publish_changes", { access: "none", source: "changes" }),
-  spec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: "events" }),
-  spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: "schedule" }),
+  spec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
+  spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
+  spec("workers.make_invoice_file", {
+    access: "write",
+    uses: ["files"],
+    source: { events: ["billing.invoice.created", "billing.invoice.paid"] },
+  }),
+  spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
 ];

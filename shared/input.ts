@@ -77,8 +77,8 @@ function validationErrors(part: string, issue: Issue): ValidationError[] {
       type: "extra_forbidden",
     }));
   }
-  if (issue.code === "invalid_type" && issue.input === undefined)
-    return [{ loc, msg: "This is required", type: "missing" }];
+  const isTyped = issue.code === "invalid_type" || issue.code === "invalid_union";
+  if (isTyped && issue.input === undefined) return [{ loc, msg: "This is required", type: "missing" }];
   return [{ loc, msg: issue.message, type: typeOf(issue) }];
 }
 

@@ -4,6 +4,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
 import { authenticate, type Principal } from "./auth/principal.ts";
+import { clock } from "./clock.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
 import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "./limits/limiter.ts";
@@ -52,8 +53,6 @@ export function lambda(
     return sealed({ ...response, headers }, call.door.requestId);
   };
 }
-
-const clock = () => new Date();
 
 function openCall(name: string, event: APIGatewayProxyEventV2): Call {
   const { env, client, verifyUser, limiterMemory } = runtime();

@@ -13,7 +13,7 @@ import type { Reader } from "./table/table.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** What of the outside world a function may need (shared/providers). */
-type Port = "secrets" | "payments" | "files";
+export type Port = "secrets" | "payments" | "files";
 
 /** What `run` gets beside its parsed input. */
 export type Context = {
@@ -62,7 +62,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   etag?: boolean;
   /** How often it may be called; `default` if not said. */
   limit?: LimitClass;
-  /** What the Lambda of this route uses beside the table: `secrets` seals and opens. */
+  /** What the Lambda of this route uses beside the table: `secrets` seals and opens, `files` signs addresses. */
   uses?: readonly Port[];
   /** Whether it takes no credential at all, and so is no function of code mode; `open` says why. */
   public?: boolean;

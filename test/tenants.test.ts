@@ -112,10 +112,13 @@ const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
   return Object.keys(beside).every((name) => name in members);
 };
 
-const cases = routes.flatMap((route) => {
-  const places = idPlacesOf(route).flatMap((place) => kindsAt(route, place).map((kind) => ({ place, kind })));
-  return places.length === 0 ? [] : [[route.name, { route, places }] as const];
-});
+/** A public route tells whoever has its token, and nobody else: its own test says so. */
+const cases = routes
+  .filter((route) => !route.public)
+  .flatMap((route) => {
+    const places = idPlacesOf(route).flatMap((place) => kindsAt(route, place).map((kind) => ({ place, kind })));
+    return places.length === 0 ? [] : [[route.name, { route, places }] as const];
+  });
 
 test("every id that a route takes can be forged", () => {
   expect(cases.length).toBeGreaterThan(routes.length / 2);
@@ -161,15 +164,7 @@ async function tryPlace(route: Route, place: Place, kind: Kind, scene: Scene): P
 /** Who is not of the account sees nothing of it, and who is nobody is told so. */
 function expectHidden(route: Route, place: Place, { who, sees }: Asker, statuses: number[], where: string): void {
   const inAccount = "account_id" in route.params.shape;
-  const only = route.public
-    ? undefined
-    : who === "nobody"
-      ? 401
-      : place.onlyInPrograms
-        ? 422
-        : sees === "none" && inAccount
-          ? 404
-          : undefined;
+  const only = who === "nobody" ? 401 : place.onlyInPrograms ? 422 : sees === "none" && inAccount ? 404 : undefined;
   const wrong = statuses.filter((status) => status >= 500 || status !== (only ?? status));
   expect({ where, wrong }).toEqual({ where, wrong: [] });
 }

@@ -29,6 +29,7 @@ ${mcpConfiguration(baseUrl, token)}
 Reference   ${baseUrl}/docs
 OpenAPI     ${baseUrl}/v1/public/openapi.json
 Tokens      ${baseUrl}/_local/tokens
+Clock       ${baseUrl}/_local/clock
 Events      ${baseUrl}/_local/events
 Data        ${dataDir} (stays; delete the folder to begin again)
 Database    ${database}

@@ -1,6 +1,5 @@
 import { constants } from "node:fs";
 import { access, realpath } from "node:fs/promises";
-import { createServer } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -14,6 +13,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 
 import { binaryPath, endProcess, spawnWatched, untilListening } from "./engine-process.ts";
+import { freePort } from "./free-port.ts";
 import { Locked, holdLock } from "./lock.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 
@@ -28,19 +28,6 @@ export type Engine = {
   /** Settles, with what it said last, if it ends without being asked to. */
   died: Promise<string>;
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((settle, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      settle(typeof address === "object" && address ? address.port : 0);
-    });
-  });
-  await new Promise((settle) => server.close(settle));
-  return port;
-}
 
 /** The file under its one real name, once it is clear that it can be written. */
 async function checkedFile(dbPath: string): Promise<string> {

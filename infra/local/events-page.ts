@@ -55,6 +55,7 @@ nav strong { margin-right: auto; }
 a { color: var(--accent); text-decoration: none; }
 article { max-width: 72rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; overflow-wrap: anywhere; }
 table { width: 100%; border-collapse: collapse; }
+td:nth-child(2) { white-space: nowrap; }
 th, td { padding: 0.45rem 0.75rem 0.45rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 form, .pages { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: end; margin: 1rem 0; }
 input, button { font: inherit; padding: 0.3rem 0.5rem; border: 1px solid var(--line); border-radius: 0.25rem; }

@@ -4,15 +4,22 @@ import { pathToFileURL } from "node:url";
 
 import * as z from "zod";
 
+import { clock } from "../../shared/clock.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
+import { checkoutPaths } from "./checkout-page.ts";
+import { clockPaths } from "./clock.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "./engine.ts";
 import { eventPaths } from "./events-page.ts";
+import { filesKeyOf } from "./files-key.ts";
+import { filePaths } from "./files-page.ts";
+import { freePort } from "./free-port.ts";
 import { type GatewayOptions, startGateway } from "./gateway.ts";
 import type { Handler } from "./invoke.ts";
 import { type TokenIssuer, openIssuer } from "./issuer.ts";
-import type { LambdaFunction } from "./respond.ts";
+import { readPaymentsSecret } from "./payments-secret.ts";
+import type { LambdaFunction, LocalPath } from "./respond.ts";
 import { readSecretsKey } from "./secrets-key.ts";
 import type { Settings } from "./settings.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
@@ -63,7 +70,11 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
 }
 
 /** The environment a deployed function has, for the handlers and for the SDK in them. */
-async function setEnvironment(engine: Engine, issuer: TokenIssuer, dataDir: string): Promise<void> {
+async function setEnvironment(
+  engine: Engine,
+  issuer: TokenIssuer,
+  { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
+): Promise<void> {
   const { env } = process;
   setTableEnvironment(engine);
   env["TABLE_NAME"] = localTableName;
@@ -71,7 +82,31 @@ async function setEnvironment(engine: Engine, issuer: TokenIssuer, dataDir: stri
   env["LOG_LEVEL"] ??= "info";
   env["LOG_FORMAT"] ??= "text";
   env["WEBHOOK_LOOPBACK"] ??= "allow";
-  if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= await readSecretsKey(dataDir);
+  const secretsKey = await readSecretsKey(dataDir);
+  if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
+  env["PUBLIC_URL"] ??= baseUrl;
+  if (env["PAYMENTS_SECRET_NAME"] === undefined) {
+    env["PAYMENTS_WEBHOOK_SECRET"] ??= await readPaymentsSecret(dataDir);
+    env["PAYMENTS_LOCAL_URL"] = baseUrl;
+  }
+  if (env["FILES_BUCKET"] === undefined) {
+    Object.assign(env, {
+      FILES_DIR: join(dataDir, "files"),
+      FILES_KEY: filesKeyOf(secretsKey),
+      FILES_BASE_URL: baseUrl,
+    });
+  }
+}
+
+/** The pages of the embedded payments and files, where those are what the product uses. */
+function providerPaths(table: Table): LocalPath[] {
+  const { PAYMENTS_WEBHOOK_SECRET: webhookSecret, FILES_DIR: folder, FILES_KEY: key } = process.env;
+  return [
+    ...(webhookSecret === undefined ? [] : checkoutPaths({ table, webhookSecret, now: clock })),
+    ...(folder === undefined || key === undefined
+      ? []
+      : filePaths({ folder, key: Buffer.from(key, "base64"), now: clock })),
+  ];
 }
 
 const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
@@ -106,8 +141,11 @@ export async function startRuntime<Demo>(
   parts: Parts<Demo>,
   hooks: Pick<GatewayOptions, "onServed" | "onError">,
 ): Promise<Runtime<Demo>> {
-  const { dataDir, endpoint, port, corsOrigins, allowedHosts } = settings;
+  const { dataDir, endpoint, corsOrigins, allowedHosts } = settings;
   await prepareDataDir(dataDir);
+  // Known before anything runs: links to this product are made of it.
+  const port = settings.port === 0 ? await freePort() : settings.port;
+  const baseUrl = `http://127.0.0.1:${port}`;
   const engine =
     endpoint === undefined ? await startEngine({ dbPath: join(dataDir, "table.db") }) : foreignEngine(endpoint);
   const running = [engine.stop];
@@ -116,7 +154,7 @@ export async function startRuntime<Demo>(
   };
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));
-    await setEnvironment(engine, issuer, dataDir);
+    await setEnvironment(engine, issuer, { dataDir, baseUrl });
     process.env["ALLOWED_ORIGINS"] = corsOrigins.join(",");
     await ensureTable(engine.endpoint, localTableName);
     running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
@@ -127,10 +165,11 @@ export async function startRuntime<Demo>(
     const { onServed, onError = () => {} } = hooks;
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
+    const clockPath = await clockPaths(dataDir, workers.onClockMoved);
     const gateway = await openGateway({
       port,
       functions,
-      localPaths: [...tokenPaths(issuer, () => demo), ...eventPaths(dataDir)],
+      localPaths: [...tokenPaths(issuer, () => demo), ...eventPaths(dataDir), ...providerPaths(table), ...clockPath],
       corsOrigins,
       allowedHosts,
       onError,
@@ -140,7 +179,6 @@ export async function startRuntime<Demo>(
       },
     });
     running.push(gateway.stop);
-    const baseUrl = `http://127.0.0.1:${gateway.port}`;
     demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
     return { baseUrl, endpoint: engine.endpoint, demo, stop, died: engine.died };
   } catch (error) {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { handler as retryDeliveries } from "../../functions/workers/retry-deliveries.ts";
 import type { Event } from "../../shared/changes/event.ts";
 import { changeKey } from "../../shared/changes/record.ts";
 import { deadLettersIn } from "./event-log.ts";
 import { eventQueueIn, type QueuedEvent } from "./event-queue.ts";
 import { startEventTarget } from "./event-target.ts";
+import { callTargets } from "./event-targets.ts";
 import { startPoller } from "./poller.ts";
 
 type WebhookOptions = { dataDir: string; onError: (what: string, error: unknown) => void };
@@ -14,6 +14,8 @@ type WebhookOptions = { dataDir: string; onError: (what: string, error: unknown)
 export type Webhooks = {
   /** Takes a published event; resolves when it is written down, long before it is delivered. */
   onEvent: (event: Event) => Promise<void>;
+  /** Looks at once which deliveries are due. */
+  retry: () => void;
   /** Waits for the deliveries at hand; those that take too long are tried again after the next start. */
   stop: () => Promise<void>;
 };
@@ -22,12 +24,12 @@ const retryEveryMs = 10_000;
 /** Longer than one attempt to deliver takes. */
 const longestStopMs = 12_000;
 
-/** Delivers events to webhooks by the deployed workers: with every event, and every ten seconds for the retries. */
+/** Hands events to the deployed workers, and tries webhooks' deliveries again every ten seconds. */
 export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const queue = eventQueueIn(dataDir);
   const target = startEventTarget({
     queue,
-    handler: dispatchEvent,
+    handler: callTargets,
     onGivenUp: (event, reason) => deadLettersIn(dataDir).append([letterOf(event, reason)]),
     onError: (error) => onError("event target", error),
   });
@@ -43,6 +45,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
       await queue.put(event);
       target.wake();
     },
+    retry: retries.wake,
     stop: async () => {
       const late = new AbortController();
       const stopped = Promise.all([target.stop(), retries.stop()]).then(() => late.abort());

@@ -1,17 +1,35 @@
+import { handler as runBillingDay } from "../../functions/workers/run-billing-day.ts";
 import type { Table } from "../../shared/table/table.ts";
-import type { Poller } from "./poller.ts";
+import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
+/** `onClockMoved` has what waits for a time looked at. */
+type Workers = Poller & { onClockMoved: () => void };
+
 type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };
 
-/** The product's workers: changes become events, events become deliveries of webhooks. */
-export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Poller> {
+const hourMs = 3_600_000;
+
+/** The product's workers: changes become events, events become deliveries and files, days become invoices. */
+export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
+  // Closing a day that is closed changes nothing, so it need not be known when one ended.
+  const billing = startPoller({
+    work: runBillingDay,
+    idleMs: hourMs,
+    restRatio: 0,
+    onError: (error) => onError("billing day", error),
+  });
   const publishing = await startPublishing({ table, dataDir, onEvent: webhooks.onEvent, onError });
   return {
     wake: publishing.wake,
+    onClockMoved: () => {
+      billing.wake();
+      webhooks.retry();
+    },
     stop: async () => {
+      await billing.stop();
       await publishing.stop();
       await webhooks.stop();
     },

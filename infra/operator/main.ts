@@ -3,13 +3,19 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 
 import { Problem } from "../../shared/errors.ts";
+import { billingCommands } from "./billing-commands.ts";
 import type { Command } from "./command.ts";
 import { commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
 import { eventCommands } from "./event-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 
-const commands: Record<string, Command> = { ...accountCommands, ...limitCommands, ...eventCommands };
+const commands: Record<string, Command> = {
+  ...accountCommands,
+  ...limitCommands,
+  ...billingCommands,
+  ...eventCommands,
+};
 
 const usageText = `Usage: npm run operator -- <command> [options]
 

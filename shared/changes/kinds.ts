@@ -3,6 +3,11 @@ import { grantKind, roleAssignmentKind } from "../auth/assignment-change.ts";
 import { groupKind } from "../auth/group-view.ts";
 import { memberKind } from "../auth/member-places.ts";
 import { serviceAccountKind } from "../auth/service-account-view.ts";
+import { invoiceKind } from "../billing/invoice.ts";
+import { planKind } from "../billing/state.ts";
+import { topupKind } from "../billing/topup.ts";
+import { transactionKind } from "../billing/transaction.ts";
+import { walletKind } from "../billing/wallet.ts";
 import { webhookKind } from "../webhooks/webhook.ts";
 import { workspaceKind } from "../workspaces.ts";
 import type { Kind } from "./kind.ts";
@@ -17,6 +22,11 @@ const kinds: readonly Kind[] = [
   memberKind,
   serviceAccountKind,
   webhookKind,
+  walletKind,
+  transactionKind,
+  planKind,
+  invoiceKind,
+  topupKind,
 ];
 
 /** An event type, and the capability on the whole account without which nobody is told of such events. */

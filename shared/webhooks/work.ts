@@ -1,3 +1,4 @@
+import { clock } from "../clock.ts";
 import { createLog } from "../log.ts";
 import { runtime } from "../runtime.ts";
 import { openTable } from "../table/table.ts";
@@ -11,6 +12,6 @@ export function openWork(worker: string): Work {
     ...outside(),
     table: openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 }),
     log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
-    now: () => new Date(),
+    now: clock,
   };
 }

@@ -13,6 +13,7 @@ test("with nothing configured a synthesis still works, for tokens of an issuer t
   expect(config).toMatchObject({ stage: "dev", allowedOrigins: [], logLevel: "info", logRetentionDays: 30 });
   expect(JSON.parse(config.issuers)[0].issuer).toBe("https://issuer.invalid");
   expect(config.alarmEmail).toBeUndefined();
+  expect(config.paymentsSecretName).toBeUndefined();
 });
 
 test("a deployment to an AWS account without an issuer is refused", () => {
@@ -42,8 +43,19 @@ test.each([
   ["allowedOrigins", "*", "origin"],
   ["logRetentionDays", "31", "logRetentionDays"],
   ["alarmEmail", "ops", "alarmEmail"],
+  ["paymentsSecretName", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe", "not its ARN"],
+  ["paymentsSecretName", "*", "a secret's name"],
+  ["publicUrl", "http://api.example", "publicUrl"],
+  ["paymentsReturnUrl", "app.example", "paymentsReturnUrl"],
 ])("%s = %j is refused with a reason", (key, value, reason) => {
   expect(() => readConfig(given({ [key]: value }), {})).toThrow(reason);
+});
+
+test("payments need the address that payers come back to, which needs no payments", () => {
+  expect(() => readConfig(given({ paymentsSecretName: "mail/stripe" }), {})).toThrow("needs publicUrl");
+  const env = { PAYMENTS_SECRET_NAME: "mail/stripe", PUBLIC_URL: "https://api.example" };
+  expect(readConfig(nothing, env)).toMatchObject({ paymentsSecretName: "mail/stripe", publicUrl: env.PUBLIC_URL });
+  expect(readConfig(given({ publicUrl: env.PUBLIC_URL }), {}).publicUrl).toBe(env.PUBLIC_URL);
 });
 
 test("every malformed setting is named at once", () => {

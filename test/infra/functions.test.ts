@@ -14,7 +14,8 @@ const writes = [
   "dynamodb:ConditionCheckItem",
 ];
 
-const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })], {}, undefined, workers);
+const payments = { paymentsSecretName: "mail/stripe", publicUrl: "https://api.example" };
+const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })], payments, undefined, workers);
 const functions = template.findResources("AWS::Lambda::Function");
 const roles = template.findResources("AWS::IAM::Role");
 const [tableId] = only(template, "AWS::DynamoDB::Table");
@@ -51,29 +52,56 @@ const notesCallers = [
   { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
 ];
 const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
+const onInvoices = (action: string) => [
+  [action],
+  { "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, "/invoices/*"]] },
+];
+const onPaymentsSecret = [
+  ["secretsmanager:GetSecretValue"],
+  {
+    "Fn::Join": [
+      "",
+      [
+        "arn:",
+        { Ref: "AWS::Partition" },
+        ":secretsmanager:",
+        { Ref: "AWS::Region" },
+        ":",
+        { Ref: "AWS::AccountId" },
+        ":secret:mail/stripe-??????",
+      ],
+    ],
+  },
+];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
 test.each(lambdas)(
-  "$name may use table and secrets as it declares, note its caller's requests and token, write its log, and no more",
+  "$name may use what it declares, note its caller's requests and token, write its log, and no more",
   ({ name, access, uses = [] }) => {
     const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       ...grants[access],
-      ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt", "kms:Encrypt")] : []),
+      ...uses.map(
+        (port) =>
+          ({
+            secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
+            payments: onPaymentsSecret,
+            files: onInvoices("s3:GetObject"),
+          })[port],
+      ),
       ...(access === "read" ? [notesCallers] : []),
     ]);
   },
 );
 
-const workersOf = (...sources: string[]) => workers.filter(({ source }) => sources.includes(source));
 const deadLettersOf = (name: string): string => {
   const prefix = `${name.replaceAll(/[._]/g, "")}deadletters`;
   return Object.keys(template.findResources("AWS::SQS::Queue")).find((id) => id.startsWith(prefix)) ?? "";
 };
 const sendsDeadLetters = (name: string) => [["sqs:SendMessage"], { "Fn::GetAtt": [deadLettersOf(name), "Arn"] }];
 
-test.each(workersOf("changes"))(
+test.each(workers.filter(({ source }) => source === "changes"))(
   "$name may read the table's stream, put events on the one bus, write its dead letters and its log, and nothing else",
   ({ name }) => {
     const stream = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
@@ -86,29 +114,69 @@ test.each(workersOf("changes"))(
   },
 );
 
-test.each(workersOf("events", "schedule"))(
-  "$name may use the table, open secrets but seal none, write its dead letters and its log, and nothing else",
-  ({ name }) => {
+test.each(workers.filter(({ source }) => source !== "changes"))(
+  "$name may use the table, and as it declares open secrets and write invoices, write its dead letters and its log, and nothing else",
+  ({ name, uses = [] }) => {
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       onTable(writes),
-      onSecretsKey("kms:Decrypt"),
+      ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
+      ...(uses.includes("files") ? [onInvoices("s3:PutObject")] : []),
       sendsDeadLetters(name),
     ]);
   },
 );
 
-test("who may use the key of the secrets is told which it is, and nobody else", () => {
+test.each([
+  {
+    port: "secrets" as const,
+    variable: "SECRETS_KEY_ID",
+    value: { "Fn::GetAtt": [keyId, "Arn"] },
+    some: ["code", "webhooks.add", "workers.dispatch_event", "workers.retry_deliveries"],
+  },
+  {
+    port: "payments" as const,
+    variable: "PAYMENTS_SECRET_NAME",
+    value: "mail/stripe",
+    some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
+  },
+  {
+    port: "payments" as const,
+    variable: "PUBLIC_URL",
+    value: "https://api.example",
+    some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
+  },
+  {
+    port: "files" as const,
+    variable: "FILES_BUCKET",
+    value: { Ref: "FilesBucket" },
+    some: ["code", "billing.invoices.list", "workers.make_invoice_file"],
+  },
+])("who uses $port is told $variable, and nobody else", ({ port, variable, value, some }) => {
   const told = Object.entries(functions).filter(([, { Properties }]) => {
-    const id: unknown = Properties.Environment.Variables.SECRETS_KEY_ID;
-    if (id !== undefined) expect(id).toEqual({ "Fn::GetAtt": [keyId, "Arn"] });
-    return id !== undefined;
+    const given: unknown = Properties.Environment.Variables[variable];
+    if (given !== undefined) expect(given).toEqual(value);
+    return given !== undefined;
   });
-  const declared = [...lambdas, ...workers].filter(({ uses = [] }) => uses.includes("secrets"));
+  const declared = [...lambdas, ...workers].filter(({ uses = [] }) => uses.includes(port));
   expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
-  expect(declared.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["code", "webhooks.add", "workers.dispatch_event", "workers.retry_deliveries"]),
-  );
+  expect(declared.map(({ name }) => name)).toEqual(expect.arrayContaining(some));
+});
+
+test("without a payments' secret a function that takes payments may read none and is told of none", () => {
+  const topup = spec("billing.topup_session.create", { access: "none", uses: ["payments"] });
+  const without = synthesize([topup]);
+  const { Variables } = only(without, "AWS::Lambda::Function")[1]["Properties"].Environment;
+  expect(Object.keys(Variables).filter((name) => /PAYMENTS|PUBLIC/.test(name))).toEqual([]);
+  expect(JSON.stringify(without.findResources("AWS::IAM::Role"))).not.toContain("secretsmanager");
+});
+
+test("where payers return to is told when it is configured", () => {
+  const paymentsReturnUrl = "https://app.example/paid";
+  const one = synthesize([spec("me.get", { uses: ["payments"] })], { ...payments, paymentsReturnUrl });
+  expect(only(one, "AWS::Lambda::Function")[1]["Properties"].Environment.Variables).toMatchObject({
+    PAYMENTS_RETURN_URL: paymentsReturnUrl,
+  });
 });
 
 test("the key of the secrets rotates, has its stage's name, and is kept when the stack goes", () => {
@@ -158,11 +226,13 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("code mode has 29 seconds, a worker 60, what calls somebody else 20, every other function 10", () => {
+test("the billing day has 15 minutes, code mode 29 seconds, a worker 60, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
     ["CodeFunction", 29],
+    ["WorkersPaymentWebhookFunction", 20],
+    ["WorkersRunBillingDayFunction", 900],
   ]);
   for (const [id, { Properties }] of Object.entries(functions)) {
     expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);

@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
 
 import { workers } from "../../infra/workers.ts";
+import { eventTypes } from "../../shared/changes/kinds.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 const settings = { stage: "blue", alarmEmail: "ops@example.com" };
 
 /** What the stack has for one worker, when it is the only one. */
-function resourcesOf(source: "events" | "schedule") {
+function resourcesOf(name: string) {
   const template = synthesize(
     [spec("me.get")],
     settings,
     undefined,
-    workers.filter((worker) => worker.source === source),
+    workers.filter((worker) => worker.name === name),
   );
   const [queueId, queue] = only(template, "AWS::SQS::Queue");
   const [ruleId, rule] = only(template, "AWS::Events::Rule");
@@ -19,12 +20,16 @@ function resourcesOf(source: "events" | "schedule") {
   return { template, queueId, queue: queue["Properties"], ruleId, rule: rule["Properties"], alarms };
 }
 
-const events = resourcesOf("events");
-const schedule = resourcesOf("schedule");
+const events = resourcesOf("workers.dispatch_event");
+const invoices = resourcesOf("workers.make_invoice_file");
+const minute = resourcesOf("workers.retry_deliveries");
+const day = resourcesOf("workers.run_billing_day");
 const arnOf = (id: string) => ({ "Fn::GetAtt": [id, "Arn"] });
-const both = [
+const all = [
   { name: "workers.dispatch_event", functionId: "WorkersDispatchEventFunction", ...events },
-  { name: "workers.retry_deliveries", functionId: "WorkersRetryDeliveriesFunction", ...schedule },
+  { name: "workers.retry_deliveries", functionId: "WorkersRetryDeliveriesFunction", ...minute },
+  { name: "workers.make_invoice_file", functionId: "WorkersMakeInvoiceFileFunction", ...invoices },
+  { name: "workers.run_billing_day", functionId: "WorkersRunBillingDayFunction", ...day },
 ];
 
 test("every event of ours on the stage's bus, and nothing else, is handed to the dispatcher", () => {
@@ -37,19 +42,44 @@ test("every event of ours on the stage's bus, and nothing else, is handed to the
   expect(events.rule).not.toHaveProperty("ScheduleExpression");
 });
 
-test("the sweep runs every minute, of the default bus", () => {
-  expect(schedule.rule).toMatchObject({
-    ScheduleExpression: "rate(1 minute)",
+test("an invoice's file is made by events of ours that it was made or paid, and by no other", () => {
+  expect(invoices.rule).toMatchObject({
+    EventBusName: { Ref: only(invoices.template, "AWS::Events::EventBus")[0] },
     State: "ENABLED",
-    Targets: [{ Arn: arnOf("WorkersRetryDeliveriesFunction") }],
+    Targets: [{ Arn: arnOf("WorkersMakeInvoiceFileFunction") }],
   });
-  expect(schedule.rule).not.toHaveProperty("EventPattern");
-  expect(schedule.rule).not.toHaveProperty("EventBusName");
+  expect(invoices.rule.EventPattern).toEqual({
+    source: ["hosted-mail"],
+    "detail-type": ["billing.invoice.created", "billing.invoice.paid"],
+  });
+  const known = eventTypes().map(({ type }) => type);
+  expect(known).toEqual(expect.arrayContaining(invoices.rule.EventPattern["detail-type"]));
+});
+
+test.each([
+  {
+    what: "the sweep runs every minute",
+    expression: "rate(1 minute)",
+    id: "WorkersRetryDeliveriesFunction",
+    ...minute,
+  },
+  {
+    what: "the billing day runs at 00:20 UTC every day",
+    expression: "cron(20 0 * * ? *)",
+    id: "WorkersRunBillingDayFunction",
+    ...day,
+  },
+])("$what, of the default bus", ({ rule, expression, id }) => {
+  expect(rule).toMatchObject({ ScheduleExpression: expression, State: "ENABLED", Targets: [{ Arn: arnOf(id) }] });
+  expect(rule).not.toHaveProperty("EventPattern");
+  expect(rule).not.toHaveProperty("EventBusName");
 });
 
 test.each([
   { of: "an event", ...events, seconds: 6 * 3600, handover: 60, run: 2 },
-  { of: "a minute's run", ...schedule, seconds: 60, handover: 0, run: 0 },
+  { of: "an invoice's event", ...invoices, seconds: 6 * 3600, handover: 60, run: 2 },
+  { of: "a minute's run", ...minute, seconds: 60, handover: 0, run: 0 },
+  { of: "a day's run", ...day, seconds: 6 * 3600, handover: 60, run: 2 },
 ])(
   "$of is retried $handover times when Lambda does not take it, $run times when it fails, for $seconds seconds",
   ({ template, queueId, rule, seconds, handover, run }) => {
@@ -65,7 +95,7 @@ test.each([
   },
 );
 
-test.each(both)("only its rule may call $name and put dead letters into its queue", (one) => {
+test.each(all)("only its rule may call $name and put dead letters into its queue", (one) => {
   const [, permission] = only(one.template, "AWS::Lambda::Permission");
   expect(permission["Properties"]).toEqual({
     Action: "lambda:InvokeFunction",
@@ -85,11 +115,11 @@ test.each(both)("only its rule may call $name and put dead letters into its queu
   ]);
 });
 
-test.each(both)("dead letters of $name are encrypted and kept for 14 days", ({ queue }) => {
+test.each(all)("dead letters of $name are encrypted and kept for 14 days", ({ queue }) => {
   expect(queue).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
 });
 
-test.each(both)("one dead letter of $name raises an alarm that mails", ({ name, template, queueId, alarms }) => {
+test.each(all)("one dead letter of $name raises an alarm that mails", ({ name, template, queueId, alarms }) => {
   expect(alarms).toContainEqual(
     expect.objectContaining({
       AlarmDescription: expect.stringContaining(name),
@@ -102,7 +132,7 @@ test.each(both)("one dead letter of $name raises an alarm that mails", ({ name, 
   );
 });
 
-test.each(both)("a rule that could not call $name raises an alarm, found by the rule's name", ({ name, ...one }) => {
+test.each(all)("a rule that could not call $name raises an alarm, found by the rule's name", ({ name, ...one }) => {
   const onBus = "EventBusName" in one.rule ? [{ Name: "EventBusName", Value: one.rule.EventBusName }] : [];
   expect(one.rule.Name).toBe(`blue-${name}`);
   expect(one.alarms).toContainEqual(
@@ -116,7 +146,7 @@ test.each(both)("a rule that could not call $name raises an alarm, found by the 
   );
 });
 
-test.each(both)("a crash of $name raises the alarm that every function has", ({ name, alarms }) => {
+test.each(all)("a crash of $name raises the alarm that every function has", ({ name, alarms }) => {
   const watched = alarms.filter(({ AlarmDescription }) => AlarmDescription.startsWith("Crash"));
   expect(watched.map(({ AlarmDescription }) => AlarmDescription).join()).toContain(name);
 });

@@ -114,6 +114,7 @@ const label = fc.stringMatching(/^[a-z][a-z0-9]{0,9}$/);
 const byFormat: Record<string, (making: Making) => fc.Arbitrary<string>> = {
   uuid: ({ ids = [] }) => (ids.length === 0 ? fc.uuid() : fc.oneof(fc.constantFrom(...ids), fc.uuid())),
   "date-time": () => instant,
+  date: () => instant.map((at) => at.slice(0, 10)),
   email: () => fc.tuple(label, label).map(([local, domain]) => `${local}@${domain}.example`),
   uri: () => fc.tuple(label, label).map(([domain, path]) => `https://${domain}.example/${path}`),
 };

@@ -1,3 +1,4 @@
+import { billingExamples } from "./billing-examples.ts";
 import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
 import type { Account, Given } from "./world.ts";
@@ -110,5 +111,6 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
   "audit.list": async ({ id }) => ({ account_id: id }),
   ...authExamples,
+  ...billingExamples,
   ...webhookExamples,
 };

@@ -43,6 +43,7 @@ const member: Kind = {
 const named: Record<string, Kind[]> = {
   account_id: [account],
   client_id: [client],
+  hosted_page_id: [{ is: "hosted page", make: async () => randomUUID(), opaque: "it is taken and not looked at" }],
   actor_id: [user, program],
   member_id: [member],
   parent_id: [group],
@@ -119,7 +120,7 @@ export function idPlacesOf(route: Route): Place[] {
 function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = []): Place[] {
   const schema = resolved(notNull(resolved(given)));
   const named = steps.findLast((step) => typeof step === "string") ?? "";
-  const isText = schema.type === "string";
+  const isText = schema.type === "string" && schema.enum === undefined;
   const isId = isText && (schema.format === "uuid" || /(?:^|_)ids?$/.test(named));
   const { properties = {}, items } = schema;
   return [

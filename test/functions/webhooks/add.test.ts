@@ -94,10 +94,11 @@ test("nobody subscribes to events that they may not see in the whole account", a
   const subscribe = (...patterns: string[]) => call(account, "POST", "", { url, event_types: patterns }, member);
   for (const pattern of ["auth.*", "auth.grant.created", "*"]) {
     const { body } = await subscribe("workspace.*", pattern);
-    expect(body).toMatchObject({ status: 403, code: "would_escalate", missing: ["auth.manage"] });
+    expect(body).toMatchObject({ status: 403, code: "would_escalate" });
+    expect(body.missing).toContain("auth.manage");
   }
   expect((await subscribe("workspace.*", "account.*", "webhook.*")).status).toBe(201);
-  await grant(account, member, { capability: "auth.manage" });
+  await grant(account, member, { capability: "auth.manage" }, { capability: "billing.view" });
   expect((await subscribe("*")).status).toBe(201);
 });
 

@@ -43,7 +43,9 @@ test("who may not see all its events can neither lead them elsewhere nor turn th
   const member = await newMember(account, { role: "manager" });
   const update = (body: unknown) => call(account, "PATCH", `/${webhook.id}`, body, member);
   for (const body of [{ url: "https://example.net/" }, { event_types: ["auth.*"] }, { active: true }]) {
-    expect((await update(body)).body).toMatchObject({ code: "would_escalate", missing: ["auth.manage"] });
+    const refused = (await update(body)).body;
+    expect(refused).toMatchObject({ code: "would_escalate" });
+    expect(refused.missing).toContain("auth.manage");
   }
   expect((await call(account, "GET", `/${webhook.id}`)).body).toEqual(webhook);
   expect((await update({ active: false, description: "Paused" })).status).toBe(200);

@@ -1,0 +1,18 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { CurrentPlan, currentPlan } from "../../../shared/billing/plan.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "billing.current_plan.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/billing/current-plan",
+  summary: "Get the current plan",
+  capability: "billing.view",
+  access: "read",
+  params: AccountParams,
+  output: CurrentPlan,
+  run: ({ params }, context) => currentPlan(params.account_id, context),
+});
+
+export const handler = http(route);

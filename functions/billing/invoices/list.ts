@@ -1,0 +1,29 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { listInvoices } from "../../../shared/billing/invoice-files.ts";
+import { Invoice } from "../../../shared/billing/invoice.ts";
+import { filesHere } from "../../../shared/billing/outside.ts";
+import { http } from "../../../shared/http.ts";
+import { pageOf, pageQuery } from "../../../shared/page.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "billing.invoices.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/billing/invoices",
+  summary: "List invoices",
+  description: "Newest first.",
+  capability: "billing.view",
+  access: "read",
+  uses: ["files"],
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Invoice, "invoices").meta({ id: "InvoiceListResponse", description: "A page of invoices." }),
+  run: async ({ params, query }, context) => ({
+    ...(await listInvoices(params.account_id, query, context, filesHere())),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

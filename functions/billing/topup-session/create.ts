@@ -1,0 +1,30 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { paymentsHere } from "../../../shared/billing/outside.ts";
+import { createTopup, TopupAmount, TopupSession } from "../../../shared/billing/topup.ts";
+import { http } from "../../../shared/http.ts";
+import { minorUnits } from "../../../shared/money.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "billing.topup_session.create",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/billing/topup-session",
+  summary: "Begin to top up the wallet",
+  description:
+    "The answer has the payment provider's page. Once it is paid the wallet is credited, what is owed is paid, and an account that was suspended for it is active again.",
+  capability: "billing.manage",
+  access: "write",
+  whileSuspended: true,
+  uses: ["payments"],
+  limit: "outbound",
+  params: AccountParams,
+  body: z.strictObject({ amount: TopupAmount }).meta({ id: "TopupSessionCreate", description: "How much to top up." }),
+  output: TopupSession,
+  problems: ["upstream_unavailable"],
+  run: ({ params, body }, context) =>
+    createTopup(params.account_id, minorUnits(body.amount) ?? 0, context, paymentsHere()),
+});
+
+export const handler = http(route);

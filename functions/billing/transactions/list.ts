@@ -1,0 +1,30 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { Transaction } from "../../../shared/billing/transaction.ts";
+import { listTransactions } from "../../../shared/billing/views.ts";
+import { http } from "../../../shared/http.ts";
+import { pageOf, pageQuery } from "../../../shared/page.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "billing.transactions.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/billing/transactions",
+  summary: "List the wallet's transactions",
+  description: "Newest first. What is held for a purchase is `pending` until it is taken or freed.",
+  capability: "billing.view",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Transaction, "transactions").meta({
+    id: "WalletTransactionListResponse",
+    description: "A page of transactions.",
+  }),
+  run: async ({ params, query }, context) => ({
+    ...(await listTransactions(params.account_id, query, context)),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

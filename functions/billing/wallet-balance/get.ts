@@ -1,0 +1,19 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { walletBalance, WalletBalance } from "../../../shared/billing/views.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "billing.wallet_balance.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/billing/wallet-balance",
+  summary: "Get the wallet's balance",
+  description: "Usage is recorded once a day, for the day before.",
+  capability: "billing.view",
+  access: "read",
+  params: AccountParams,
+  output: WalletBalance,
+  run: ({ params }, context) => walletBalance(params.account_id, context),
+});
+
+export const handler = http(route);

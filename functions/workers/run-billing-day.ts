@@ -1,0 +1,22 @@
+import { randomUUID } from "node:crypto";
+
+import { dayOf, plusDays } from "../../shared/billing/days.ts";
+import { runAll } from "../../shared/billing/run.ts";
+import { clock } from "../../shared/clock.ts";
+import { createLog } from "../../shared/log.ts";
+import { runtime } from "../../shared/runtime.ts";
+import { openTable } from "../../shared/table/table.ts";
+
+/**
+ * Closes yesterday for every account. Rejects, to be called again, when some could not be closed: those that
+ * were are passed over then.
+ */
+export async function handler(): Promise<void> {
+  const { env, client } = runtime();
+  const log = createLog(env.LOG_LEVEL, { worker: "run_billing_day" }, env.LOG_FORMAT);
+  const table = openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 });
+  const day = plusDays(dayOf(clock()), -1);
+  const { accounts, failed } = await runAll(day, { table, now: clock, log, requestId: randomUUID() });
+  log.info("billing day closed", { day, accounts, failed });
+  if (failed > 0) throw new Error(`${failed} of ${accounts} accounts could not be billed.`);
+}

@@ -1,0 +1,25 @@
+import { Duration, RemovalPolicy, Validations } from "aws-cdk-lib";
+import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import type { Construct } from "constructs";
+
+import { setLogicalId } from "./logical-id.ts";
+
+/** What a template calls the bucket. */
+export const filesBucketId = "FilesBucket";
+
+/** The private bucket of the files that customers download, over TLS only. It outlives the stack: invoices are kept. */
+export function addFilesBucket(scope: Construct): Bucket {
+  const bucket = new Bucket(scope, "Files", {
+    encryption: BucketEncryption.S3_MANAGED,
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    enforceSSL: true,
+    lifecycleRules: [{ abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+  Validations.of(bucket).acknowledge({
+    id: "AwsSolutions-S1",
+    reason: "Only one worker writes; who reads was given an address for an hour, by a request that is logged.",
+  });
+  return setLogicalId(bucket, filesBucketId);
+}

@@ -1,0 +1,22 @@
+import type { EventBridgeEvent } from "aws-lambda";
+
+import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
+import { workers } from "../workers.ts";
+import type { QueuedEvent } from "./event-queue.ts";
+
+/** Whether the rule of a worker on the deployed bus hands it events of a type. */
+function wants(name: string, type: string): boolean {
+  const source = workers.find((worker) => worker.name === name)?.source;
+  return typeof source === "object" && "events" in source && source.events !== "all" && source.events.includes(type);
+}
+
+/**
+ * Calls every worker that wants an event, as the rules of the deployed bus do. When one of them fails, all are
+ * called again, which they are ready for. What makes PDFs is loaded by the first invoice.
+ */
+export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
+  await dispatchEvent(event);
+  if (!wants("workers.make_invoice_file", event["detail-type"])) return;
+  const { handler: makeInvoiceFile } = await import("../../functions/workers/make-invoice-file.ts");
+  await makeInvoiceFile(event);
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+
+import type { Answer } from "./answer.ts";
+
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+/** A text as the content of an element or of a quoted attribute. */
+export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
+
+const style = `
+:root { color-scheme: light; --ink: #1c2430; --line: #dfe4ea; --accent: #0b5fff; }
+body { margin: 0; color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0.75rem 1.25rem; border-bottom: 1px solid var(--line); }
+nav strong { margin-right: auto; }
+a { color: var(--accent); }
+nav a { text-decoration: none; }
+main { max-width: 44rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1.5rem; }
+dt { color: #55606e; }
+dd { margin: 0; }
+form { display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 1rem 0; }
+button { font: inherit; padding: 0.45rem 0.9rem; border: 1px solid #8a94a0; border-radius: 0.25rem; background: #fff; color: inherit; cursor: pointer; }
+button:first-child { background: var(--accent); border-color: var(--accent); color: #fff; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-wrap; font-size: 0.85rem; }
+[role="status"], [role="alert"] { padding: 0.1rem 1rem; border: 1px solid var(--line); border-radius: 0.25rem; }
+[role="alert"] { border-color: #c0392b; }
+`;
+
+const styleHash = createHash("sha256").update(style).digest("base64");
+const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${styleHash}'`,
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** A page of the local runtime: no script, nothing from elsewhere. `content` is HTML, `title` is not. */
+export const htmlAnswer = (status: number, title: string, content: string): Answer => ({
+  status,
+  headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+  body: Buffer.from(`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>${escaped(title)}</title>
+    <style>${style}</style>
+  </head>
+  <body>
+    <nav><strong>Payments on this machine</strong><a href="/_local/events">Events</a><a href="/docs">Reference</a></nav>
+    <main>
+      <h1>${escaped(title)}</h1>
+      ${content}
+    </main>
+  </body>
+</html>
+`),
+});

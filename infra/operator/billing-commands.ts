@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+
+import * as z from "zod";
+
+import { getAccount } from "../../shared/accounts/visible.ts";
+import { Day, dayOf, plusDays } from "../../shared/billing/days.ts";
+import { runAccount, runAll } from "../../shared/billing/run.ts";
+import { usageKey } from "../../shared/billing/usage.ts";
+import { planWallet } from "../../shared/billing/wallet.ts";
+import { operatorCommit } from "../../shared/changes/operator.ts";
+import { Id } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
+import { minorUnits, money, moneyUpTo } from "../../shared/money.ts";
+import type { Table } from "../../shared/table/table.ts";
+import { visibleText, visibleTextError } from "../../shared/text.ts";
+import type { Command } from "./command.ts";
+
+const account = { description: "The account's id.", schema: Id };
+
+const Count = z.string().regex(/^\d{1,6}$/, { error: "Not a count" });
+
+/** How the operator's command says how far it is: on a terminal only. */
+function showProgress(done: number, total: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${total} accounts${done === total ? "\n" : ""}`);
+}
+
+const now = (): Date => new Date();
+
+async function runBilling(table: Table, date: string | undefined, accountId: string | undefined) {
+  const today = dayOf(now());
+  const last = date ?? plusDays(today, -1);
+  if (last >= today) throw new Error(`${last} is not over: the last day that can be closed is ${plusDays(today, -1)}.`);
+  const work = { table, now, requestId: randomUUID() };
+  if (accountId !== undefined) {
+    await getAccount(table, accountId);
+    await runAccount(accountId, last, work);
+    return { closed_day: last, accounts: 1, failed: 0 };
+  }
+  const log = createLog("error", {}, "text");
+  const result = await runAll(last, { ...work, log, onProgress: showProgress });
+  if (result.failed > 0)
+    throw new Error(`${result.failed} of ${result.accounts} accounts could not be billed: see above.`);
+  return { closed_day: last, ...result };
+}
+
+/** Gives money to a wallet, once for each id: what was paid by other means, or a favour. */
+async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
+  await getAccount(table, accountId);
+  const amount = minorUnits(moneyUpTo(100_000_000).parse(amountText)) ?? 0;
+  const now = new Date();
+  const { existed, posted } = await operatorCommit(
+    table,
+    accountId,
+    "billing credit",
+    now,
+  )(async () => {
+    const plan = await planWallet(
+      table,
+      accountId,
+      [
+        {
+          kind: "transfer",
+          id: `credit/${id}`,
+          debit: "adjustments",
+          credit: "wallet",
+          amount,
+          code: "adjustment",
+          type: "adjustment",
+          description: reason,
+        },
+      ],
+      now,
+    );
+    const value = { existed: plan.done[0]?.existed ?? false, posted: plan.posted };
+    return { value, writes: plan.writes, changes: plan.changes };
+  });
+  return { account_id: accountId, credited: existed ? "before" : money(amount), balance: money(posted) };
+}
+
+export const billingCommands: Record<string, Command> = {
+  "billing run": {
+    summary: "Close a billing day and all before it: record usage, invoice months that ended, take what is due.",
+    options: {
+      date: { description: "The day to close (YYYY-MM-DD); yesterday if not given.", schema: Day.optional() },
+      account: { description: "Only this account.", schema: Id.optional() },
+    },
+    run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
+  },
+  "billing credit": {
+    summary: "Credit a wallet, once for each id.",
+    options: {
+      account,
+      amount: { description: "How much, such as 50.00.", schema: z.string() },
+      id: { description: "Your id for it: the same id is credited once.", schema: z.string().regex(/^[\w.-]{1,64}$/) },
+      reason: {
+        description: "What the customer reads.",
+        schema: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }),
+      },
+    },
+    run: (table, { account: accountId = "", amount = "", id = "", reason = "" }) =>
+      credit(table, accountId, amount, id, reason),
+  },
+  "billing usage": {
+    summary: "Set what an account is charged for by the day, until mailboxes and addresses count themselves.",
+    options: {
+      account,
+      mailboxes: { description: "How many mailboxes.", schema: Count },
+      ips: { description: "How many dedicated IPs.", schema: Count },
+    },
+    run: async (table, { account: accountId = "", mailboxes = "0", ips = "0" }) => {
+      await getAccount(table, accountId);
+      const usage = { mailboxes: Number(mailboxes), dedicated_ips: Number(ips) };
+      await table.attempt({ put: { ...usageKey(accountId), ...usage } });
+      return { account_id: accountId, ...usage };
+    },
+  },
+};

@@ -1,0 +1,89 @@
+import { ArnFormat, Stack, Validations } from "aws-cdk-lib";
+import type { PolicyDocument, Role } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import type { Bucket } from "aws-cdk-lib/aws-s3";
+
+import type { Port } from "../shared/route.ts";
+import { allow } from "./allow.ts";
+import type { Config } from "./config.ts";
+import { filesBucketId } from "./files-bucket.ts";
+
+/** What of the outside world the functions of a stack use. Without a payments' secret there is no way to pay. */
+export type Outside = {
+  secretsKey: IKey;
+  files: Bucket;
+  payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl" | "publicUrl">;
+};
+
+/** Whether requests reach a function, or none does. */
+export type Side = "door" | "worker";
+
+/** A door seals secrets and signs the addresses of files; a worker opens secrets and writes files. */
+const actions: Record<Side, Record<Port, readonly string[]>> = {
+  door: {
+    secrets: ["kms:Decrypt", "kms:Encrypt"],
+    payments: ["secretsmanager:GetSecretValue"],
+    files: ["s3:GetObject"],
+  },
+  worker: {
+    secrets: ["kms:Decrypt"],
+    payments: ["secretsmanager:GetSecretValue"],
+    files: ["s3:PutObject"],
+  },
+};
+
+const invoices = "invoices/*";
+
+/** What the use of ports allows a function, by the names of policies. */
+export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
+  const resources: Record<Port, string | undefined> = {
+    secrets: outside.secretsKey.keyArn,
+    payments: secretArnOf(outside),
+    files: outside.files.arnForObjects(invoices),
+  };
+  return Object.fromEntries(
+    uses.flatMap((port): [string, PolicyDocument][] => {
+      const resource = resources[port];
+      return resource === undefined ? [] : [[port, allow(actions[side][port], resource)]];
+    }),
+  );
+}
+
+/** Secrets Manager ends a secret's ARN with a hyphen and six characters of its own. */
+function secretArnOf({ files, payments: { paymentsSecretName } }: Outside): string | undefined {
+  if (paymentsSecretName === undefined) return undefined;
+  return Stack.of(files).formatArn({
+    service: "secretsmanager",
+    resource: "secret",
+    resourceName: `${paymentsSecretName}-??????`,
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+}
+
+/** What functions that use ports are told of them. */
+export function portEnvironment(uses: readonly Port[], outside: Outside): Record<string, string> {
+  const { paymentsSecretName, paymentsReturnUrl, publicUrl } = outside.payments;
+  const variables: Record<Port, Record<string, string | undefined>> = {
+    secrets: { SECRETS_KEY_ID: outside.secretsKey.keyArn },
+    payments: {
+      PAYMENTS_SECRET_NAME: paymentsSecretName,
+      PAYMENTS_RETURN_URL: paymentsReturnUrl,
+      PUBLIC_URL: publicUrl,
+    },
+    files: { FILES_BUCKET: outside.files.bucketName },
+  };
+  return Object.fromEntries(
+    uses
+      .flatMap((port) => Object.entries(variables[port]))
+      .filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+/** Tells cdk-nag why a role of a function that uses files has a wildcard. */
+export function acknowledgeFiles(role: Role, uses: readonly Port[]): void {
+  if (!uses.includes("files")) return;
+  Validations.of(role).acknowledge({
+    id: `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${invoices}]`,
+    reason: "Every invoice is a file of its own, and which there are is known when they are made.",
+  });
+}

@@ -1,0 +1,150 @@
+import type { StoredAccount } from "../accounts/account.ts";
+import { planAccountStatus } from "../accounts/status.ts";
+import { getAccount } from "../accounts/visible.ts";
+import { change, type Change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
+import { Problem } from "../errors.ts";
+import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Item, Write } from "../table/writes.ts";
+import { Accrual, accrualKey } from "./charges.ts";
+import { invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
+import { BillingState, firstState, stateKey } from "./state.ts";
+import { planWallet, readWallet, unchangedWallet, type Posting } from "./wallet.ts";
+
+/**
+ * An account's billing while it is worked on: what was read, and what became of it. `planBilling` makes it one
+ * transaction, which fails when anything that was read has changed.
+ */
+export type Book = {
+  accountId: string;
+  account: StoredAccount;
+  now: Date;
+  state: BillingState;
+  /** What the wallet has free, less what is posted here. */
+  available: number;
+  /** The version of the wallet as it was read. */
+  walletVersion: number;
+  /** The recorded days that are on no invoice, oldest first. */
+  accruals: Accrual[];
+  newAccruals: Accrual[];
+  open: StoredInvoice[];
+  newInvoices: StoredInvoice[];
+  paid: StoredInvoice[];
+  postings: Posting[];
+  status: StoredAccount["status"];
+  changes: Change[];
+};
+
+/** The billing of an account as it is now. 404. */
+export async function openBook(table: Reader, accountId: string, now: Date): Promise<Book> {
+  const account = await getAccount(table, accountId);
+  const state = (await table.get(stateKey(accountId), BillingState)) ?? firstState(account.created_at);
+  const [first, last] = [accrualKey(accountId, state.settle_from), accrualKey(accountId, state.accrue_from)];
+  const accruals = (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
+  const open = await table.getMany(state.open.map((ordinal) => rowKey(invoicesOf(accountId), ordinal)));
+  const { available, version: walletVersion } = await readWallet(table, accountId);
+  return {
+    accountId,
+    account,
+    now,
+    state,
+    available,
+    walletVersion,
+    accruals,
+    newAccruals: [],
+    open: open.flatMap((item) => (item ? [StoredInvoice.parse(item)] : [])),
+    newInvoices: [],
+    paid: [],
+    postings: [],
+    status: account.status,
+    changes: [],
+  };
+}
+
+/** What the work on a book comes to, for one transaction; undefined when the wallet is not as it was read. */
+async function planOf(table: Reader, book: Book, before: BillingState): Promise<ChangePlan<void> | undefined> {
+  const { accountId, now, state } = book;
+  const wallet = await planPostings(table, book);
+  if (!wallet) return undefined;
+  const standing = await planAccountStatus(table, book.account, book.status, now);
+  const paidBefore = book.paid.filter(({ version }) => version > 0);
+  // A status follows from the state, and is only right as long as that is the same.
+  const isChanged = state !== before || book.status !== book.account.status;
+  const stateWrite: Write = {
+    put: { ...stateKey(accountId), ...state, version: state.version + 1 },
+    if: state.version === 0 ? "absent" : { version: state.version },
+  };
+  // What is owed stays so only if the wallet could not pay it at that moment.
+  const isShort = isChanged && book.open.length > 0 && book.postings.length === 0;
+  return {
+    value: undefined,
+    writes: [
+      ...(isChanged ? [stateWrite] : []),
+      ...(isShort ? [unchangedWallet(accountId, book.walletVersion)] : []),
+      ...book.newAccruals.map((accrual): Write => ({
+        put: { ...accrualKey(accountId, accrual.day), ...accrual },
+        if: "absent",
+      })),
+      ...(await invoiceWrites(table, book)),
+      ...paidBefore.map((invoice) => paidWrite(accountId, invoice)),
+      ...wallet.writes,
+      ...standing.writes,
+    ],
+    changes: [
+      ...book.changes,
+      ...book.newInvoices.map((invoice) => change(invoiceKind, "created", invoice.id, { after: invoice })),
+      ...paidBefore.map((invoice) => change(invoiceKind, "paid", invoice.id, { after: invoice })),
+      ...wallet.changes,
+      ...standing.changes,
+    ],
+  };
+}
+
+/** What the postings of a book come to; undefined when somebody else moved what they were decided from. */
+async function planPostings(table: Reader, book: Book): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
+  if (book.postings.length === 0) return { writes: [], changes: [] };
+  try {
+    const { writes, changes, available } = await planWallet(table, book.accountId, book.postings, book.now);
+    return available === book.available ? { writes, changes } : undefined;
+  } catch (error) {
+    if (error instanceof Problem && error.code === "insufficient_funds") return undefined;
+    throw error;
+  }
+}
+
+async function invoiceWrites(table: Reader, { accountId, newInvoices }: Book): Promise<Write[]> {
+  if (newInvoices.length === 0) return [];
+  const { state } = await readList(table, invoicesOf(accountId));
+  return appendRows(
+    state,
+    newInvoices.map((invoice) => ({ ...invoice, version: 1 })),
+  );
+}
+
+function paidWrite(accountId: string, invoice: StoredInvoice): Write {
+  const key = rowKey(invoicesOf(accountId), Number(invoice.number.slice(9)) - 1);
+  return { put: { ...key, ...invoice, version: invoice.version + 1 } satisfies Item, if: { version: invoice.version } };
+}
+
+const maxReads = 5;
+
+/**
+ * Does `work` to an account's billing in one transaction. What it can pay is decided from the wallet as it
+ * was read; when somebody else moved money meanwhile it is read and decided again, up to 503 `busy`.
+ */
+export async function planBilling(
+  table: Reader,
+  accountId: string,
+  now: Date,
+  work: (book: Book) => Promise<void> | void,
+): Promise<ChangePlan<void> & { book: Book }> {
+  for (let reads = 0; reads < maxReads; reads++) {
+    const book = await openBook(table, accountId, now);
+    const before = book.state;
+    await work(book);
+    const plan = await planOf(table, book, before);
+    if (plan) return { ...plan, book };
+  }
+  throw new Problem("busy", "The wallet changes too fast to say what it can pay. Try again.", { retry_after: 1 });
+}

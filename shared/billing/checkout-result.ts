@@ -1,0 +1,44 @@
+import * as z from "zod";
+
+import { Id } from "../ids.ts";
+import { Currency, currency } from "../money.ts";
+import type { Reader } from "../table/table.ts";
+import { topupOfToken, TopupStatus } from "./topup.ts";
+
+export const CheckoutResult = z
+  .object({
+    status: TopupStatus.meta({ description: "What became of the payment; `pending` until the provider has told us." }),
+    message: z.string().meta({ description: "What to show to the payer." }),
+    account: z
+      .object({
+        account_id: Id.meta({ description: "The account's id." }),
+        currency: Currency.meta({ description: "ISO 4217." }),
+      })
+      .meta({ description: "The account that was paid for." }),
+    checkout_token: z.string().meta({ description: "The token again." }),
+    dashboard_url: z.string().nullable().optional().meta({ description: "Where to go on from here." }),
+  })
+  .meta({ id: "CheckoutResult", description: "What a success or cancel page shows." });
+
+const messages = {
+  pending: "The payment is being confirmed. This takes a moment.",
+  paid: "Thank you. The amount is in your wallet.",
+  failed: "The payment was declined. Nothing was taken.",
+  expired: "The payment page has expired. Nothing was taken.",
+} as const;
+
+/** What became of the checkout a token stands for; 404 for any other token. */
+export async function checkoutResult(
+  accountId: string,
+  checkoutToken: string,
+  table: Reader,
+): Promise<z.output<typeof CheckoutResult>> {
+  const { status } = await topupOfToken(table, accountId, checkoutToken);
+  return {
+    status,
+    message: messages[status],
+    account: { account_id: accountId, currency },
+    checkout_token: checkoutToken,
+    dashboard_url: null,
+  };
+}

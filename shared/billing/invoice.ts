@@ -1,0 +1,58 @@
+import * as z from "zod";
+
+import { defineKind } from "../changes/kind.ts";
+import { Id } from "../ids.ts";
+import { Currency, MoneyText } from "../money.ts";
+import type { List } from "../table/ranked-list.ts";
+import { Timestamp } from "../time.ts";
+import { Line } from "./charges.ts";
+import { Day } from "./days.ts";
+
+/*
+ * Access patterns
+ *   invoices of an account, newest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#invoices
+ */
+export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
+
+const InvoiceStatus = z.enum(["open", "paid", "void"]);
+
+const InvoiceBase = z.object({
+  id: Id.meta({ description: "The invoice's id." }),
+  number: z.string().meta({ description: "Its number: without gaps in an account." }),
+  date: Timestamp.meta({ description: "When it was made." }),
+  period_start: Day.meta({ description: "The first day it is for." }),
+  period_end: Day.meta({ description: "The last day it is for." }),
+  amount: MoneyText.meta({ description: "What it comes to, as a decimal." }),
+  currency: Currency.meta({ description: "ISO 4217." }),
+  status: InvoiceStatus.meta({ description: "`open` until the wallet has paid it." }),
+});
+
+export const Invoice = InvoiceBase.extend({
+  download_url: z.string().nullable().meta({
+    description: "Where its PDF can be downloaded for an hour; null for the moment until it is made.",
+  }),
+}).meta({ id: "Invoice", description: "What an account was charged for a month, or a part of it." });
+
+export const StoredInvoice = InvoiceBase.extend({
+  account_id: z.string(),
+  /** As it was then. */
+  customer_name: z.string(),
+  lines: z.array(Line),
+  total: z.int(),
+  paid_at: z.string().optional(),
+  /** Its PDF, once it is made. */
+  file_key: z.string().optional(),
+  version: z.int(),
+});
+export type StoredInvoice = z.output<typeof StoredInvoice>;
+
+export const invoiceKind = defineKind({
+  name: "billing.invoice",
+  verbs: ["created", "paid"],
+  view: InvoiceBase,
+  seenWith: "billing.view",
+});
+
+/** `7c9e6679-000042`: the account, and which of its invoices. */
+export const numberOf = (accountId: string, count: number): string =>
+  `${accountId.slice(0, 8)}-${String(count).padStart(6, "0")}`;

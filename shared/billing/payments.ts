@@ -1,0 +1,99 @@
+import { getAccount } from "../accounts/visible.ts";
+import { change, type Change } from "../changes/kind.ts";
+import { recorder } from "../changes/recorder.ts";
+import { MovementConflict } from "../ledger/movement.ts";
+import type { Log } from "../log.ts";
+import { currency } from "../money.ts";
+import type { PaymentEvent } from "../providers/payments.ts";
+import type { Reader, Table } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { planBilling } from "./book.ts";
+import { nextPayable, payOpen } from "./settle.ts";
+import { StoredTopup, topupKey, topupKind } from "./topup.ts";
+import { planWallet } from "./wallet.ts";
+
+type Work = { table: Table; now: () => Date; log: Log };
+
+/**
+ * What the payment provider tells of a checkout, which may come late, more than once and in any order. Money
+ * that was paid is credited once, by the checkout's id, and pays what is owed; `known` was dealt with before. 404.
+ */
+export async function handlePayment(event: PaymentEvent, work: Work): Promise<"credited" | "known" | "ignored"> {
+  const { table, now, log } = work;
+  const commit = recorder({
+    table,
+    accountId: event.accountId,
+    author: { action: "system: payment", actor: { type: "system", id: "payments" }, requestId: event.id },
+    now,
+  });
+  if (event.currency !== currency) {
+    log.error("payment in another currency", { event_id: event.id, currency: event.currency });
+    return "ignored";
+  }
+  if (event.type !== "paid") {
+    return commit(async () => planStatus(table, event, event.type === "failed" ? "failed" : "expired"));
+  }
+  const outcome = await commit(async () => planCredit(table, event, work));
+  if (outcome === "ignored") return outcome;
+  // A webhook that comes again after a death in between finds the credit, and pays what is still open.
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const { book, ...plan } = await planBilling(table, event.accountId, now(), payOpen);
+      return { ...plan, value: nextPayable(book) !== undefined };
+    });
+  }
+  return outcome;
+}
+
+type Planned = { value: "credited" | "known" | "ignored"; writes: Write[]; changes: Change[] };
+
+async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work): Promise<Planned> {
+  const { accountId, checkoutId, amount } = event;
+  await getAccount(table, accountId);
+  try {
+    const wallet = await planWallet(
+      table,
+      accountId,
+      [
+        {
+          kind: "transfer",
+          id: `topup/${checkoutId}`,
+          debit: "payments",
+          credit: "wallet",
+          amount,
+          code: "topup",
+          type: "topup",
+          description: "Top-up",
+        },
+      ],
+      now(),
+    );
+    const noted = await planStatus(table, event, "paid");
+    return {
+      value: wallet.done[0]?.existed ? "known" : "credited",
+      writes: [...wallet.writes, ...noted.writes],
+      changes: [...wallet.changes, ...noted.changes],
+    };
+  } catch (error) {
+    if (!(error instanceof MovementConflict)) throw error;
+    log.error("a checkout was paid twice with different amounts", { event_id: event.id, checkout_id: checkoutId });
+    return { value: "ignored", writes: [], changes: [] };
+  }
+}
+
+/** What an event may follow: so that events in any order, and again, come to the same. */
+const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
+
+/** Notes what became of a top-up. What is paid stays paid, and what expired can only have been paid before. */
+async function planStatus(table: Reader, event: PaymentEvent, status: "paid" | "failed" | "expired"): Promise<Planned> {
+  const key = topupKey(event.accountId, event.reference);
+  const topup = await table.get(key, StoredTopup);
+  if (!topup || topup.checkout_id !== event.checkoutId) return { value: "ignored", writes: [], changes: [] };
+  if (ranks[topup.status] >= ranks[status]) return { value: "known", writes: [], changes: [] };
+  const after = { ...topup, status, version: topup.version + 1 };
+  return {
+    value: "known",
+    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }],
+    changes: [change(topupKind, status, topup.id, { before: topup, after })],
+  };
+}

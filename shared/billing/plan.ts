@@ -1,0 +1,161 @@
+import * as z from "zod";
+
+import { AccountStatus } from "../accounts/account.ts";
+import { change } from "../changes/kind.ts";
+import { InvalidInput, Problem } from "../errors.ts";
+import { Currency, currency, money, MoneyText } from "../money.ts";
+import type { Context } from "../route.ts";
+import { Timestamp } from "../time.ts";
+import { openBook, planBilling, type Book } from "./book.ts";
+import { PlanId, plans } from "./catalogue.ts";
+import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "./days.ts";
+import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
+import { isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
+
+export const CurrentPlan = z
+  .object({
+    plan_id: PlanId.nullable().meta({ description: "The plan; null when there is none." }),
+    plan_name: z.string().nullable().meta({ description: "Its name, for people." }),
+    status: z
+      .enum(["active", "cancelling", "cancelled", "past_due"])
+      .meta({ description: "`cancelling` is cancelled to a day that is still to come." }),
+    price: MoneyText.nullable().meta({ description: "What a period costs at least." }),
+    currency: Currency.meta({ description: "ISO 4217." }),
+    billing_period: z.enum(["month"]).meta({ description: "How often it is invoiced: by the calendar month, UTC." }),
+    can_change_plan: z.boolean().meta({ description: "Whether billing.plan.change would be taken." }),
+    can_cancel_plan: z.boolean().meta({ description: "Whether billing.plan.cancel would be taken." }),
+  })
+  .meta({ id: "CurrentPlan", description: "What an account is billed by." });
+type CurrentPlan = z.output<typeof CurrentPlan>;
+
+/** The plan of an account today. */
+export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
+  const { state, open } = await openBook(table, accountId, now());
+  const today = dayOf(now());
+  const planId = planOn(state, today);
+  const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
+  const isDue = open.length > 0;
+  return {
+    plan_id: planId,
+    plan_name: planId && plans[planId].name,
+    status: planId === null ? "cancelled" : isEnding ? "cancelling" : isDue ? "past_due" : "active",
+    price: planId && money(plans[planId].minimum),
+    currency,
+    billing_period: "month",
+    can_change_plan: !isDue,
+    can_cancel_plan: !isForGood(state, null, nextMonth(today)),
+  };
+}
+
+export const PlanAnswer = z
+  .object({
+    status: z.enum(["active", "scheduled", "cancelled"]).meta({
+      description: "Whether it holds already, or will from `effective_at` on.",
+    }),
+    account_status: AccountStatus.nullable().optional().meta({ description: "The account's status after it." }),
+    effective_at: Timestamp.nullable().optional().meta({ description: "From when on it holds." }),
+    eligible: z.boolean().nullable().optional().meta({ description: "Whether it was possible: true." }),
+    previous_plan_id: PlanId.nullable().optional().meta({ description: "The plan until then; null for none." }),
+    target_plan_id: PlanId.nullable().optional().meta({ description: "The plan from then on; null for none." }),
+  })
+  .meta({ id: "PlanChangeResponse", description: "What became of the plan." });
+type PlanAnswer = z.output<typeof PlanAnswer>;
+
+const answerOf = (book: Book, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
+  const isNow = from <= dayOf(book.now);
+  return {
+    status: !isNow ? "scheduled" : target === null ? "cancelled" : "active",
+    account_status: book.status,
+    effective_at: startOf(from).toISOString(),
+    eligible: true,
+    previous_plan_id: previous,
+    target_plan_id: target,
+  };
+};
+
+function requireNothingDue({ open }: Book): void {
+  if (open.length === 0) return;
+  throw new Problem("payment_due", "Pay the open invoice first: top up the wallet by what is missing.", {
+    open_invoices: open.map(({ number }) => number),
+  });
+}
+
+/**
+ * Changes the plan from a day on, today if not said: days before it stay on the plan they were on, so that
+ * both are charged for their days. 409 `plan_unchanged`, `payment_due`; 422 for a day that is over.
+ */
+export function changePlan(
+  accountId: string,
+  target: PlanId,
+  effective: Day | undefined,
+  { table, commit, now }: Context,
+): Promise<PlanAnswer> {
+  return commit(async () => {
+    const at = now();
+    const today = dayOf(at);
+    const from = effective ?? today;
+    if (from < today) throw dayIsOver();
+    let answer: PlanAnswer | undefined;
+    const { writes, changes } = await planBilling(table, accountId, at, (book) => {
+      requireNothingDue(book);
+      const previous = planOn(book.state, from);
+      if (isForGood(book.state, target, from)) {
+        throw new Problem("plan_unchanged", `The account is on ${plans[target].name} then already.`);
+      }
+      book.state = withPlan(book.state, target, from);
+      book.changes.push(changed("changed", accountId, previous, target, from));
+      answer = answerOf(book, previous, target, from);
+    });
+    if (!answer) throw new Error("nothing was planned");
+    return { value: answer, writes, changes };
+  });
+}
+
+const changed = (verb: "changed" | "cancelled", id: string, before: PlanId | null, after: PlanId | null, from: Day) =>
+  change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
+
+const dayIsOver = (): InvalidInput =>
+  new InvalidInput([{ loc: ["body", "effective_date"], msg: "This day is over already", type: "value_error" }]);
+
+/**
+ * Cancels the plan: from the first day after the month on, or from today on, with what was used until
+ * yesterday invoiced at once. 409 `plan_cancelled`.
+ */
+export function cancelPlan(
+  accountId: string,
+  isImmediate: boolean,
+  { table, commit, now }: Context,
+): Promise<PlanAnswer> {
+  return commit(async () => {
+    const at = now();
+    const today = dayOf(at);
+    let answer: PlanAnswer | undefined;
+    const { writes, changes } = await planBilling(table, accountId, at, async (book) => {
+      const previous = planOn(book.state, today);
+      const from = isImmediate ? today : nextMonth(today);
+      if (isForGood(book.state, null, from)) throw new Problem("plan_cancelled", "The plan is cancelled already.");
+      book.state = withPlan(book.state, null, from);
+      if (isImmediate) await settleNow(table, book, plusDays(today, -1));
+      book.changes.push(changed("cancelled", accountId, previous, null, from));
+      answer = answerOf(book, previous, null, from);
+    });
+    if (!answer) throw new Error("nothing was planned");
+    return { value: answer, writes, changes };
+  });
+}
+
+/** As many days as a transaction has room for, with all that follows from them. */
+const daysAtOnce = 31;
+
+/**
+ * The final settlement: a month that ended and was not invoiced yet, and the days of this one. When the daily run is
+ * further behind than that it is left to it, which does one month after another.
+ */
+async function settleNow(table: Context["table"], book: Book, last: Day): Promise<void> {
+  if (daysBetween(book.state.accrue_from, last).length > daysAtOnce) return;
+  while (book.state.settle_from <= last) {
+    await accrueThrough(table, book, last);
+    settleThrough(book, last < periodEnd(book.state) ? last : periodEnd(book.state));
+  }
+  payOpen(book);
+}

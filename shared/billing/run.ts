@@ -1,0 +1,67 @@
+import * as z from "zod";
+
+import { accountsMatching } from "../accounts/account.ts";
+import { recorder } from "../changes/recorder.ts";
+import type { Log } from "../log.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
+import { planBilling } from "./book.ts";
+import type { Day } from "./days.ts";
+import { accrueThrough, nextPayable, payOpen, settleThrough } from "./settle.ts";
+import { periodEnd } from "./state.ts";
+
+export type RunWork = { table: Table; now: () => Date; requestId: string };
+
+const system = { type: "system" as const, id: "billing" };
+
+/**
+ * Closes an account's days up to `last`: records their usage, invoices every month that ended, pays what the
+ * wallet can pay. Doing it again, late or at the same time changes nothing more. One transaction a month.
+ */
+export async function runAccount(accountId: string, last: Day, work: RunWork): Promise<void> {
+  const { table, now, requestId } = work;
+  const author = { action: "system: billing day", actor: system, requestId };
+  const commit = recorder({ table, accountId, author, now });
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const { book, ...plan } = await planBilling(table, accountId, now(), async (opened) => {
+        if (opened.status === "closed") return;
+        await accrueThrough(table, opened, last);
+        const end = periodEnd(opened.state);
+        if (end <= last && opened.state.accrue_from > end) settleThrough(opened, end);
+        payOpen(opened);
+      });
+      const isBehind = book.state.accrue_from <= last || nextPayable(book) !== undefined;
+      return { ...plan, value: isBehind && book.status !== "closed" };
+    });
+  }
+}
+
+const Pointer = z.object({ account_id: z.string() });
+const [pageSize, atOnce] = [100, 8];
+
+/** Closes a day for all accounts, several at a time. One account's failure does not stop the others; it is counted. */
+export async function runAll(
+  last: Day,
+  work: RunWork & { log: Log; onProgress?: (done: number, total: number) => void },
+): Promise<{ accounts: number; failed: number }> {
+  let [done, failed] = [0, 0];
+  for (let skip = 0, total = 1; skip < total; skip += pageSize) {
+    const page = await readRows(work.table, accountsMatching({}), { skip, take: pageSize });
+    total = page.total;
+    const ids = page.rows.map((row) => Pointer.parse(row).account_id);
+    const next = ids.values();
+    const worker = async (): Promise<void> => {
+      for (const id of next) {
+        await runAccount(id, last, work).catch((error: unknown) => {
+          failed += 1;
+          work.log.error("billing day failed", { account_id: id, error: String(error) });
+        });
+        done += 1;
+        work.onProgress?.(done, total);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+  }
+  return { accounts: done, failed };
+}

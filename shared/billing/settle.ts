@@ -1,0 +1,119 @@
+import { idWithOrdinal } from "../ids.ts";
+import { currency, money } from "../money.ts";
+import type { Reader } from "../table/table.ts";
+import type { Book } from "./book.ts";
+import { graceDays } from "./catalogue.ts";
+import { linesOf, totalOf, type Accrual } from "./charges.ts";
+import { dayOf, daysBetween, plusDays, type Day } from "./days.ts";
+import { numberOf, type StoredInvoice } from "./invoice.ts";
+import { periodEnd, planOn, withoutHistory } from "./state.ts";
+import { readSent, readUsage } from "./usage.ts";
+
+const isServed = ({ status }: Book): boolean => status === "active" || status === "past_due";
+
+/**
+ * Records the usage of every day up to `last` that is not recorded, at most to the end of the unsettled
+ * month. A day that is recorded late has what the account has now; one without a plan or service has nothing.
+ */
+export async function accrueThrough(table: Reader, book: Book, last: Day): Promise<void> {
+  const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
+  const days = daysBetween(book.state.accrue_from, end);
+  if (days.length === 0) return;
+  const usage = await readUsage(table, book.accountId);
+  const sent = await readSent(table, book.accountId, book.state.accrue_from, end);
+  const accruals = days.flatMap((day): Accrual[] => {
+    const plan_id = planOn(book.state, day);
+    return plan_id && isServed(book) ? [{ day, plan_id, ...usage, sent_mails: sent.get(day) ?? 0 }] : [];
+  });
+  book.newAccruals.push(...accruals);
+  book.accruals.push(...accruals);
+  book.state = { ...book.state, accrue_from: plusDays(end, 1) };
+}
+
+/** Puts the days up to `last`, all of one month and recorded, on an invoice, and takes it from the wallet if it can. */
+export function settleThrough(book: Book, last: Day): void {
+  const { state } = book;
+  const days = book.accruals.filter(({ day }) => day >= state.settle_from && day <= last);
+  book.accruals = book.accruals.filter(({ day }) => day > last);
+  const lines = linesOf(days);
+  book.state = withoutHistory({ ...state, settle_from: plusDays(last, 1) });
+  if (totalOf(lines) === 0) return;
+  const invoice: StoredInvoice = {
+    id: idWithOrdinal(state.invoices),
+    account_id: book.accountId,
+    customer_name: book.account.name,
+    number: numberOf(book.accountId, state.invoices + 1),
+    date: book.now.toISOString(),
+    period_start: state.settle_from,
+    period_end: last,
+    amount: money(totalOf(lines)),
+    currency,
+    status: "open",
+    lines,
+    total: totalOf(lines),
+    version: 0,
+  };
+  book.state = { ...book.state, invoices: state.invoices + 1 };
+  book.newInvoices.push(invoice);
+  book.open.push(invoice);
+}
+
+/** So that a transaction has room for them with a month of days: each is seven writes. */
+const paidAtOnce = 5;
+
+/** The oldest open invoice, if the wallet can pay it. */
+export const nextPayable = ({ open: [oldest], available }: Book): StoredInvoice | undefined =>
+  oldest && oldest.total <= available ? oldest : undefined;
+
+/**
+ * Pays the open invoices the wallet can pay, oldest first and none before an older one, and lets the account's status
+ * follow. At most five: when there is still a `nextPayable`, another transaction has to go on.
+ */
+export function payOpen(book: Book): void {
+  while (book.paid.length < paidAtOnce) {
+    const invoice = nextPayable(book);
+    if (!invoice) break;
+    book.available -= invoice.total;
+    book.postings.push({
+      kind: "transfer",
+      id: `invoice/${invoice.number}`,
+      debit: "wallet",
+      credit: "revenue",
+      amount: invoice.total,
+      code: "invoice",
+      type: "charge",
+      description: `Invoice ${invoice.number}`,
+    });
+    const paid: StoredInvoice = { ...invoice, status: "paid", paid_at: book.now.toISOString() };
+    book.open.shift();
+    book.paid.push(paid);
+    const place = book.newInvoices.findIndex(({ id }) => id === paid.id);
+    if (place >= 0) book.newInvoices[place] = paid;
+  }
+  if (book.open.length === 0) clear(book);
+  else owe(book);
+}
+
+/** Nothing is owed: the account is active again, unless the operator suspended it. */
+function clear(book: Book): void {
+  const { due_since, suspended_version, ...rest } = book.state;
+  const isForDebt = book.status === "suspended" && suspended_version === book.account.version;
+  if (book.status === "past_due" || isForDebt) book.status = "active";
+  const owed = due_since !== undefined || suspended_version !== undefined || rest.open.length > 0;
+  if (owed) book.state = { ...rest, open: [] };
+}
+
+/** What an account owes, and for how long, decides its status: past due, and suspended after the grace. */
+function owe(book: Book): void {
+  const { state } = book;
+  const open = book.open.map(({ number }) => Number(number.slice(9)) - 1);
+  const today = dayOf(book.now);
+  const due_since = state.due_since ?? today;
+  const isShort = nextPayable(book) === undefined;
+  if (isShort && book.status === "active") book.status = "past_due";
+  const isOver = isShort && book.status === "past_due" && plusDays(due_since, graceDays) <= today;
+  if (isOver) book.status = "suspended";
+  const isSame = due_since === state.due_since && !isOver && String(open) === String(state.open);
+  if (isSame) return;
+  book.state = { ...state, open, due_since, ...(isOver ? { suspended_version: book.account.version + 1 } : {}) };
+}

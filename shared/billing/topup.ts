@@ -1,0 +1,131 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+import * as z from "zod";
+
+import { change, defineKind } from "../changes/kind.ts";
+import { notFound } from "../errors.ts";
+import { Id, timeOrderedId } from "../ids.ts";
+import { Currency, currency, money, MoneyText, moneyUpTo } from "../money.ts";
+import type { Payments } from "../providers/payments.ts";
+import type { Context } from "../route.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+import { Timestamp } from "../time.ts";
+import { checkoutHours, topupLimit } from "./catalogue.ts";
+
+/*
+ * Access patterns
+ *   a top-up by our reference, which its checkout and the token of its result page carry
+ *                                                   ACCOUNT#<id> / TOPUP#<reference>
+ */
+export const topupKey = (accountId: string, reference: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `TOPUP#${reference}`,
+});
+
+export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
+
+const Topup = z.object({
+  id: Id.meta({ description: "The top-up's id." }),
+  amount: MoneyText.meta({ description: "How much." }),
+  currency: Currency.meta({ description: "ISO 4217." }),
+  status: TopupStatus.meta({ description: "What became of it." }),
+  created_at: Timestamp.meta({ description: "When it was begun." }),
+});
+
+export const StoredTopup = Topup.extend({
+  checkout_id: z.string(),
+  /** SHA-256 of the secret in the result page's token. */
+  token_hash: z.string(),
+  version: z.int(),
+});
+export type StoredTopup = z.output<typeof StoredTopup>;
+
+export const topupKind = defineKind({
+  name: "billing.topup",
+  verbs: ["created", "paid", "failed", "expired"],
+  view: Topup,
+  seenWith: "billing.view",
+});
+
+export const TopupAmount = moneyUpTo(topupLimit).meta({
+  description: `How much to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
+  examples: ["50.00"],
+});
+
+export const TopupSession = z
+  .object({
+    amount: MoneyText.meta({ description: "How much will be in the wallet more once it is paid." }),
+    hosted_page: z
+      .object({
+        id: z.string().meta({ description: "The provider's id of the page." }),
+        url: z.string().meta({ description: "Where to pay." }),
+        expires_at: Timestamp.meta({ description: "Until when it can be paid." }),
+      })
+      .meta({ description: "The payment provider's page." }),
+  })
+  .meta({ id: "TopupSession", description: "A page on which the wallet can be topped up." });
+
+const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();
+
+const token = /^([0-9a-f-]{36})\.([\w-]{22})$/;
+
+/** Where the payer comes back to: the public result of the checkout, or the dashboard's page when there is one. */
+function returnUrl(base: string, accountId: string, checkoutToken: string): string {
+  const query = `checkout_token=${checkoutToken}&hosted_page_id={CHECKOUT_SESSION_ID}`;
+  return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
+}
+
+/**
+ * Opens a checkout for a top-up. The money is credited by the provider's webhook, which names the account and
+ * our reference, so a checkout that is paid is credited even if this dies before it has noted it.
+ */
+export async function createTopup(
+  accountId: string,
+  amount: number,
+  { commit, now, requestId }: Context,
+  { payments, publicUrl }: { payments: Payments; publicUrl: string },
+): Promise<z.output<typeof TopupSession>> {
+  const at = now();
+  const reference = timeOrderedId(at);
+  const secret = randomBytes(16).toString("base64url");
+  const url = returnUrl(publicUrl, accountId, `${reference}.${secret}`);
+  const checkout = await payments.createCheckout({
+    reference,
+    accountId,
+    amount,
+    currency,
+    description: "Wallet top-up",
+    successUrl: url,
+    cancelUrl: `${url}&status_hint=cancelled`,
+    expiresAt: new Date(at.getTime() + checkoutHours * 3_600_000),
+    idempotencyKey: `${requestId}/${reference}`.slice(-200),
+  });
+  const topup: StoredTopup = {
+    id: reference,
+    amount: money(amount),
+    currency,
+    status: "pending",
+    created_at: at.toISOString(),
+    checkout_id: checkout.id,
+    token_hash: hashOf(secret).toString("hex"),
+    version: 1,
+  };
+  const session = {
+    amount: topup.amount,
+    hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
+  };
+  return commit(async () => ({
+    value: session,
+    writes: [{ put: { ...topupKey(accountId, reference), ...topup }, if: "absent" }],
+    changes: [change(topupKind, "created", reference, { after: topup })],
+  }));
+}
+
+/** The top-up that the token of a result page stands for; 404 for any token that is not this account's. */
+export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
+  const [, reference = "", secret = ""] = token.exec(checkoutToken) ?? [];
+  const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);
+  if (!topup || !timingSafeEqual(hashOf(secret), Buffer.from(topup.token_hash, "hex"))) throw notFound();
+  return topup;
+}

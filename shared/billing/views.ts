@@ -1,0 +1,50 @@
+import * as z from "zod";
+
+import { Currency, currency, money, MoneyText } from "../money.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import type { Context } from "../route.ts";
+import { readRows } from "../table/ranked-list.ts";
+import { openBook } from "./book.ts";
+import { linesOf, totalOf } from "./charges.ts";
+import { monthOf } from "./days.ts";
+import { StoredTransaction, transactionsOf } from "./transaction.ts";
+import { readWallet } from "./wallet.ts";
+
+export const WalletBalance = z
+  .object({
+    balance: MoneyText.meta({ description: "What the wallet holds." }),
+    accrued_charges: MoneyText.meta({
+      description: "What was used and not taken from the wallet yet: days on no invoice, and open invoices.",
+    }),
+    net_balance: MoneyText.meta({ description: "The balance less the accrued charges; negative when it falls short." }),
+    currency: Currency.meta({ description: "ISO 4217." }),
+  })
+  .meta({ id: "WalletBalance", description: "What an account has with us, and owes." });
+
+/** What the wallet holds and what will be taken from it. */
+export async function walletBalance(
+  accountId: string,
+  { table, now }: Context,
+): Promise<z.output<typeof WalletBalance>> {
+  const { accruals, open } = await openBook(table, accountId, now());
+  const { posted } = await readWallet(table, accountId);
+  const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
+  const used = [...months.values()].map((days) => totalOf(linesOf(days)));
+  const accrued = [...used, ...open.map(({ total }) => total)].reduce((sum, amount) => sum + amount, 0);
+  return {
+    balance: money(posted),
+    accrued_charges: money(accrued),
+    net_balance: money(posted - accrued),
+    currency,
+  };
+}
+
+/** A page of the wallet's transactions, newest first. */
+export async function listTransactions(
+  accountId: string,
+  page: PageQuery,
+  { table }: Context,
+): Promise<{ items: StoredTransaction[]; total: number }> {
+  const { rows, total } = await readRows(table, transactionsOf(accountId), { ...spanOf(page), order: "newest" });
+  return { items: rows.map((row) => StoredTransaction.parse(row)), total };
+}

@@ -1,0 +1,145 @@
+import { requireAmount } from "./amount.ts";
+import { availableOf, emptyBalance, moved, postedOf, type Balance } from "./balance.ts";
+import { MovementConflict, Overdrawn, type Done, type Entry, type Operation, type StoredMovement } from "./movement.ts";
+
+/** What operations work on: what was read, and what became of it. Versions stay as they were read. */
+export type Book = {
+  /** Accounts whose debits, pending ones included, must not exceed their credits. */
+  limited: readonly string[];
+  at: string;
+  /** Asked once for each movement that begins: what to keep as its `reference`. */
+  referenceOf: (id: string) => string | undefined;
+  balances: Map<string, Balance>;
+  movements: Map<string, StoredMovement | undefined>;
+  entries: Entry[];
+  /** The accounts and movements that changed. */
+  touched: Set<string>;
+  settled: Set<string>;
+};
+
+/** Does one operation to a book. Throws `Overdrawn` and `MovementConflict`, and leaves the book of no use then. */
+export function perform(book: Book, operation: Operation): Done {
+  const entriesBefore = book.entries.length;
+  const found = step(book, operation);
+  return { kind: operation.kind, ...found, entries: book.entries.slice(entriesBefore) };
+}
+
+type Found = { movement: StoredMovement; existed: boolean };
+
+function step(book: Book, operation: Operation): Found {
+  switch (operation.kind) {
+    case "transfer":
+    case "hold":
+      return begin(book, operation);
+    case "capture":
+      return capture(book, operation.id, operation.amount);
+    case "void":
+      return release(book, operation.id, "voided");
+    default:
+      return release(book, operation.id, "expired");
+  }
+}
+
+function begin(book: Book, operation: Extract<Operation, { kind: "transfer" | "hold" }>): Found {
+  const { id, kind, debit, credit, amount, code } = operation;
+  requireAmount(amount);
+  requireSides(debit, credit);
+  const known = book.movements.get(id);
+  if (known) {
+    if (!isSame(known, operation)) throw new MovementConflict(`The movement ${id} is another one.`);
+    return { movement: known, existed: true };
+  }
+  requireRoom(book, debit, amount);
+  const reference = book.referenceOf(id);
+  const movement: StoredMovement = {
+    id,
+    kind,
+    debit,
+    credit,
+    amount,
+    code,
+    ...(reference === undefined ? {} : { reference }),
+    at: book.at,
+    ...(kind === "hold" ? { status: "pending" as const, captured: 0 } : {}),
+    ...(kind === "hold" && operation.expiresAt !== undefined ? { expires_at: operation.expiresAt } : {}),
+    version: 0,
+  };
+  if (kind === "hold") reserve(book, movement, amount);
+  else post(book, movement, amount);
+  return settle(book, movement);
+}
+
+function requireSides(debit: string, credit: string): void {
+  if (debit === credit) throw new RangeError("A movement is between two accounts.");
+  // It ends an account's name in the keys of its entries.
+  if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account has no # in it.");
+}
+
+/** Whether it is what was asked before. When a hold expires is not compared: a repeat is asked at another time. */
+const isSame = (known: StoredMovement, asked: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
+  (["kind", "debit", "credit", "amount", "code"] as const).every((name) => known[name] === asked[name]);
+
+function capture(book: Book, id: string, asked?: number): Found {
+  const hold = holdOf(book, id);
+  const amount = asked ?? hold.amount;
+  requireAmount(amount);
+  if (amount > hold.amount) throw new RangeError("A capture is at most what was held.");
+  if (hold.status === "captured" && hold.captured === amount) return { movement: hold, existed: true };
+  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}.`);
+  reserve(book, hold, -hold.amount);
+  post(book, hold, amount);
+  return settle(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
+}
+
+function release(book: Book, id: string, status: "voided" | "expired"): Found {
+  const hold = holdOf(book, id);
+  if (hold.status === status) return { movement: hold, existed: true };
+  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}.`);
+  if (status === "expired" && (hold.expires_at === undefined || hold.expires_at > book.at)) {
+    throw new MovementConflict(`The hold ${id} has not expired.`);
+  }
+  reserve(book, hold, -hold.amount);
+  return settle(book, { ...hold, status, resolved_at: book.at });
+}
+
+function holdOf({ movements }: Book, id: string): StoredMovement {
+  const hold = movements.get(id);
+  if (hold?.kind !== "hold") throw new MovementConflict(`There is no hold ${id}.`);
+  return hold;
+}
+
+const balanceOf = ({ balances }: Book, account: string): Balance => balances.get(account) ?? emptyBalance;
+
+function requireRoom(book: Book, account: string, amount: number): void {
+  const available = availableOf(balanceOf(book, account));
+  if (book.limited.includes(account) && available < amount) throw new Overdrawn(account, available);
+}
+
+function change(book: Book, account: string, by: Parameters<typeof moved>[1]): Balance {
+  const next = moved(balanceOf(book, account), by);
+  book.balances.set(account, next);
+  book.touched.add(account);
+  return next;
+}
+
+function reserve(book: Book, { debit, credit }: StoredMovement, amount: number): void {
+  change(book, debit, { debits_pending: amount });
+  change(book, credit, { credits_pending: amount });
+}
+
+function post(book: Book, { id, debit, credit, code }: StoredMovement, amount: number): void {
+  for (const [account, direction, by] of [
+    [debit, "debit", { debits_posted: amount, entries: 1 }],
+    [credit, "credit", { credits_posted: amount, entries: 1 }],
+  ] as const) {
+    const ordinal = balanceOf(book, account).entries;
+    const balance_after = postedOf(change(book, account, by));
+    book.entries.push({ movement_id: id, account, direction, amount, code, balance_after, at: book.at, ordinal });
+  }
+}
+
+function settle(book: Book, movement: StoredMovement): Found {
+  book.movements.set(movement.id, movement);
+  book.settled.add(movement.id);
+  return { movement, existed: false };
+}

@@ -1,0 +1,160 @@
+import { Problem } from "../errors.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { Balance, emptyBalance } from "./balance.ts";
+import { perform, type Book } from "./book.ts";
+import { Entry, Overdrawn, StoredMovement, type Done, type Operation } from "./movement.ts";
+
+/*
+ * A double-entry ledger in one partition and one currency: every movement debits one account and credits
+ * another by the same amount, so that debits and credits are equal overall at every moment.
+ *
+ * Access patterns
+ *   what an account holds                    <partition> / LEDGER#BALANCE#<account>
+ *   a movement by the id its maker gave it   <partition> / LEDGER#MOVEMENT#<id>
+ *   the entries of an account, by ordinal    <partition> / LEDGER#ENTRY#<account>#<ordinal>
+ */
+export type Ledger = {
+  partition: string;
+  /** Accounts whose debits, pending ones included, must not exceed their credits. */
+  limited: readonly string[];
+};
+
+export const balanceKey = ({ partition }: Ledger, account: string): Key => ({
+  PK: partition,
+  SK: `LEDGER#BALANCE#${account}`,
+});
+export const movementKey = ({ partition }: Ledger, id: string): Key => ({
+  PK: partition,
+  SK: `LEDGER#MOVEMENT#${id}`,
+});
+const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key => ({
+  PK: partition,
+  SK: `LEDGER#ENTRY#${account}#${String(ordinal).padStart(10, "0")}`,
+});
+
+/**
+ * The writes that do all the operations or none, in their order, and what came of each; for one transaction
+ * with whatever belongs to them. Fails that transaction when anything it changes was changed meanwhile. Throws
+ * `Overdrawn` for what was not covered at one moment since it was called, 503 `busy` when that cannot be said, and `MovementConflict` for an id used otherwise or a hold that is resolved otherwise.
+ */
+export async function planOperations(
+  table: Reader,
+  ledger: Ledger,
+  operations: readonly Operation[],
+  now: Date,
+  referenceOf: Book["referenceOf"] = () => undefined,
+): Promise<{ done: Done[]; writes: Write[]; balances: ReadonlyMap<string, Balance> }> {
+  const seen = await look(table, ledger, operations, now);
+  const book = { ...newBook(seen), referenceOf };
+  const done = operations.map((operation) => perform(book, operation));
+  return { done, writes: writesOf(ledger, book), balances: book.balances };
+}
+
+type Seen = Pick<Book, "limited" | "at" | "balances" | "movements">;
+
+const newBook = ({ balances, movements, ...seen }: Seen): Book => ({
+  ...seen,
+  referenceOf: () => undefined,
+  balances: new Map(balances),
+  movements: new Map(movements),
+  entries: [],
+  touched: new Set(),
+  settled: new Set(),
+});
+
+const maxReads = 10;
+
+/**
+ * What the operations are about. No condition of a write stands behind a refusal, and items are not read at one
+ * moment: the very movement that is refused may have been made in between, and taken what it lacks. What reads
+ * the same twice was so at every moment in between.
+ */
+async function look(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
+  let seen = await read(table, ledger, operations, now);
+  for (let reads = 1; reads < maxReads; reads++) {
+    const overdraft = overdraftOf(seen, operations);
+    if (!overdraft) return seen;
+    const again = await read(table, ledger, operations, now);
+    if (versionsOf(again) === versionsOf(seen)) throw overdraft;
+    seen = again;
+  }
+  throw new Problem("busy", "The balance changes too fast to say what it holds. Try again.", { retry_after: 1 });
+}
+
+function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | undefined {
+  const book = newBook(seen);
+  try {
+    for (const operation of operations) perform(book, operation);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Overdrawn) return error;
+    throw error;
+  }
+}
+
+/** Versions only grow: where they are the same, so is the rest. */
+const versionsOf = ({ movements, balances }: Seen): string =>
+  JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
+
+async function read(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
+  const ids = [...new Set(operations.map(({ id }) => id))];
+  const items = await table.getMany(ids.map((id) => movementKey(ledger, id)));
+  const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
+  const sides = [...operations, ...known].flatMap((one) => (one && "debit" in one ? [one.debit, one.credit] : []));
+  const accounts = [...new Set(sides)];
+  const balances = await table.getMany(accounts.map((account) => balanceKey(ledger, account)));
+  return {
+    limited: ledger.limited,
+    at: now.toISOString(),
+    movements: new Map(ids.map((id, index) => [id, known[index]])),
+    balances: new Map(
+      accounts.map((account, index) => [account, balances[index] ? Balance.parse(balances[index]) : emptyBalance]),
+    ),
+  };
+}
+
+const unless = (version: number): NonNullable<Write["if"]> => (version === 0 ? "absent" : { version });
+
+const changed = <T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>) =>
+  [...names].flatMap((name) => all.get(name) ?? []);
+
+/** What was not changed is not held on to: an operation found done before was done before. */
+function writesOf(ledger: Ledger, { balances, movements, entries, touched, settled }: Book): Write[] {
+  return [
+    ...[...touched].flatMap((account): Write[] => {
+      const { version, ...balance } = balances.get(account) ?? emptyBalance;
+      return [{ put: { ...balanceKey(ledger, account), ...balance, version: version + 1 }, if: unless(version) }];
+    }),
+    ...changed(movements, settled).map(({ version, ...movement }): Write => ({
+      put: { ...movementKey(ledger, movement.id), ...movement, version: version + 1 },
+      if: unless(version),
+    })),
+    ...entries.map((entry): Write => ({
+      put: { ...entryKey(ledger, entry.account, entry.ordinal), ...entry },
+      if: "absent",
+    })),
+  ];
+}
+
+/** What an account holds. */
+export async function readBalance(table: Reader, ledger: Ledger, account: string): Promise<Balance> {
+  return (await table.get(balanceKey(ledger, account), Balance)) ?? emptyBalance;
+}
+
+/** The movement with this id; undefined when there is none. */
+export const readMovement = (table: Reader, ledger: Ledger, id: string): Promise<StoredMovement | undefined> =>
+  table.get(movementKey(ledger, id), StoredMovement);
+
+/** The entries of an account from one ordinal to another, both included, oldest first. */
+export async function readEntries(
+  table: Reader,
+  ledger: Ledger,
+  account: string,
+  from: number,
+  to: number,
+): Promise<Entry[]> {
+  if (to < from) return [];
+  const [first, last] = [entryKey(ledger, account, from), entryKey(ledger, account, to)];
+  return (await table.between(ledger.partition, first.SK, last.SK)).map((item) => Entry.parse(item));
+}

@@ -1,0 +1,117 @@
+import * as z from "zod";
+
+import type { Table } from "../table/table.ts";
+import { embeddedPayments } from "./payments-embedded.ts";
+import { paymentsSecret } from "./payments-secret.ts";
+import { stripePayments } from "./payments-stripe.ts";
+
+/** What is to be paid: `amount` in minor units of `currency` (ISO 4217, upper case). */
+export type CheckoutInput = {
+  /** Our name for what is paid; every event of the checkout carries it, with the account. 1 to 200 characters. */
+  reference: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  /** What the payer reads. */
+  description: string;
+  /** Where the payer goes afterwards; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
+  successUrl?: string;
+  cancelUrl?: string;
+  /** Moved to between 31 minutes and 24 hours from now when it is not. */
+  expiresAt: Date;
+  idempotencyKey: string;
+};
+
+export type Checkout = { id: string; url: string; expiresAt: Date };
+
+/** `processing`: the payer is done, the money is not there (yet); a late refusal of it stays so. */
+export type CheckoutStatus = "open" | "processing" | "paid" | "expired";
+
+export type CheckoutState = {
+  id: string;
+  status: CheckoutStatus;
+  reference: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  expiresAt: Date;
+  /** Where to pay, while it is open. */
+  url?: string;
+};
+
+/**
+ * What the provider says of a checkout. It may come late, more than once, twice at the same time and in any order:
+ * `id` is the event's, equal when it comes again. One checkout is paid at most once, whatever the events' ids are.
+ */
+export type PaymentEvent = {
+  id: string;
+  type: "paid" | "failed" | "expired";
+  checkoutId: string;
+  reference: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  at: Date;
+};
+
+/** Takes money through a page of the provider's. Every promise may reject with 503 `upstream_unavailable`. */
+export type Payments = {
+  /** Opens a checkout. The same key and input answer the same checkout; the same key and another input, an Error. */
+  createCheckout: (input: CheckoutInput) => Promise<Checkout>;
+  /**
+   * The event in a webhook's body, given as it came; undefined for a kind we do not care for, and for what is paid to
+   * somebody else's checkout. Throws 400 `malformed_request` for a signature that is not the provider's or more than
+   * 5 minutes away from `now`.
+   */
+  readEvent: (
+    body: string,
+    headers: Record<string, string | undefined>,
+    now: Date,
+  ) => Promise<PaymentEvent | undefined>;
+  /** How a checkout stands, asked of the provider. Throws 404 `not_found`. */
+  getCheckout: (id: string) => Promise<CheckoutState>;
+};
+
+export const PaymentsEnvironment = z
+  .object({
+    /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
+    PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
+    /** Where payers return to when a checkout does not say. */
+    PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
+    /** For the embedded payments: what webhooks are signed with, and the origin that has their page. */
+    PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),
+    PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
+  })
+  .refine((env) => env.PAYMENTS_SECRET_NAME === undefined || env.PAYMENTS_WEBHOOK_SECRET === undefined, {
+    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET",
+  });
+export type PaymentsEnvironment = z.output<typeof PaymentsEnvironment>;
+
+async function missing(): Promise<never> {
+  throw new Error("There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).");
+}
+
+/**
+ * The payments of an environment, over the table that the embedded ones keep their checkouts in; make them once for
+ * each process, as they keep a client and its secret. Without configuration their first use throws, not this.
+ */
+export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
+  const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
+  if (secretName !== undefined) {
+    const returnUrl = env.PAYMENTS_RETURN_URL;
+    const stripe = stripePayments(paymentsSecret(secretName), returnUrl === undefined ? {} : { returnUrl });
+    return () => stripe;
+  }
+  if (webhookSecret !== undefined) {
+    return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
+  }
+  return () => ({ createCheckout: missing, readEvent: missing, getCheckout: missing });
+}
+
+let ofProcess: ReturnType<typeof paymentsOf> | undefined;
+
+/** The payments of this process, from its environment, which it needs from the first call on, not at import. */
+export function payments(table: Table): Payments {
+  ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
+  return ofProcess(table);
+}

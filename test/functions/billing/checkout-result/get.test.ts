@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { newTopup } from "../../../support/billing-examples.ts";
+import { tellPayment } from "../../../support/billing.ts";
+import { masked } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
+import { newAccount } from "../../../support/world.ts";
+
+const resultOf = (accountId: string, token: string, more = "") =>
+  request(
+    "GET",
+    `/v1/public/accounts/${accountId}/billing/checkout/result?checkout_token=${encodeURIComponent(token)}${more}`,
+  );
+
+test("needs no credential, and says what became of the payment once the provider has told it", async () => {
+  const account = await newAccount();
+  const { reference, token } = await newTopup(account);
+  expect((await resultOf(account.id, token, "&status_hint=success&plan_key=x&hosted_page_id=y")).body).toEqual({
+    status: "pending",
+    message: expect.stringMatching(/\w/),
+    account: { account_id: account.id, currency: "USD" },
+    checkout_token: token,
+    dashboard_url: null,
+  });
+  await tellPayment(account, { checkoutId: `cs_local_${reference}`, reference, cents: 5_000 });
+  expect((await resultOf(account.id, token)).body.status).toBe("paid");
+});
+
+test.each(["expired", "async_payment_failed"])("tells of a checkout that ended with %s", async (end) => {
+  const account = await newAccount();
+  const { reference, token } = await newTopup(account);
+  const told = { checkoutId: `cs_local_${reference}`, reference, cents: 5_000 };
+  await tellPayment(account, told, `checkout.session.${end}`);
+  expect((await resultOf(account.id, token)).body.status).toBe(end === "expired" ? "expired" : "failed");
+  await tellPayment(account, told);
+  expect((await resultOf(account.id, token)).body.status).toBe("paid");
+});
+
+test("any other token, and another account's, is the same 404", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const { reference, token } = await newTopup(account);
+  const guesses = [
+    resultOf(account.id, `${reference}.${"A".repeat(22)}`),
+    resultOf(account.id, `${randomUUID()}.${"A".repeat(22)}`),
+    resultOf(account.id, "guess"),
+    resultOf(other.id, token),
+    resultOf(randomUUID(), token),
+  ];
+  const answers = await Promise.all(guesses);
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
+  expect(new Set(answers.map(({ body }) => masked(body))).size).toBe(1);
+});
+
+test("is no function of code mode", async () => {
+  const { owner, id } = await newAccount();
+  const code = `billing.checkout_result.get(account_id="${id}", checkout_token="x")`;
+  const body = { request_id: "r", session_id: "s", code };
+  const answer = await request("POST", "/v1/public/a2a", { token: owner.token, body });
+  expect(answer.body).toMatchObject({ status: "failed", error: { code: "unknown_function" } });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+
+import { dayOf, monthOf, plusDays } from "../../../../shared/billing/days.ts";
+import { billing, closeDays, use } from "../../../support/billing.ts";
+import { newAccount, type Account } from "../../../support/world.ts";
+
+const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
+const today = (): string => dayOf(new Date());
+
+test("changes from today on, and says from what to what", async () => {
+  const account = await newAccount();
+  expect(await change(account, { plan_id: "per_dedicated_ip" })).toMatchObject({
+    status: 200,
+    body: {
+      status: "active",
+      account_status: "active",
+      effective_at: `${today()}T00:00:00.000Z`,
+      eligible: true,
+      previous_plan_id: "per_mailbox",
+      target_plan_id: "per_dedicated_ip",
+    },
+  });
+  expect((await billing(account, "GET", "current-plan")).body.plan_id).toBe("per_dedicated_ip");
+});
+
+test("a change to a later day holds from then on, and can be replaced until then", async () => {
+  const account = await newAccount();
+  const effective_date = plusDays(today(), 10);
+  expect((await change(account, { plan_id: "per_dedicated_ip", effective_date })).body.status).toBe("scheduled");
+  expect((await billing(account, "GET", "current-plan")).body.plan_id).toBe("per_mailbox");
+  expect((await change(account, { plan_id: "per_mailbox" })).status).toBe(200);
+  expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({ code: "plan_unchanged" });
+});
+
+test("the plan one is on already is a 409", async () => {
+  const account = await newAccount();
+  expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({
+    status: 409,
+    code: "plan_unchanged",
+  });
+});
+
+test("changing to the plan that was cancelled resumes it", async () => {
+  const account = await newAccount();
+  await billing(account, "POST", "cancel-plan", {});
+  expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({ status: "active" });
+  expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
+});
+
+test("while an invoice is open it is a 409 that names the invoice", async () => {
+  const account = await newAccount();
+  await use(account, 10);
+  await closeDays(account, plusDays(monthOf(plusDays(monthOf(today()), 40)), -1));
+  const { body } = await change(account, { plan_id: "per_dedicated_ip" });
+  expect(body).toMatchObject({ status: 409, code: "payment_due" });
+  expect(body.open_invoices).toEqual([`${account.id.slice(0, 8)}-000001`]);
+});
+
+test.each([
+  [{ plan_id: "free" }, "plan_id"],
+  [{}, "plan_id"],
+  [{ plan_id: "per_dedicated_ip", effective_date: "2020-01-01" }, "effective_date"],
+  [{ plan_id: "per_dedicated_ip", effective_date: "tomorrow" }, "effective_date"],
+  [{ plan_id: "per_dedicated_ip", effective_date: "2027-02-30" }, "effective_date"],
+])("refuses %j", async (body, place) => {
+  const answer = await change(await newAccount(), body);
+  expect([answer.status, answer.body.detail?.[0].loc]).toEqual([422, ["body", place]]);
+});

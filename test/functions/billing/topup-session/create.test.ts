@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../../shared/accounts/operate.ts";
+import { billing, tellPayment } from "../../../support/billing.ts";
+import { storedOf } from "../../../support/doors.ts";
+import { newAccount, newMember, testTable } from "../../../support/world.ts";
+
+test.each([
+  ["50.00", "50.00"],
+  ["50", "50.00"],
+  ["0.5", "0.50"],
+  [12.5, "12.50"],
+  [10_000, "10000.00"],
+  ["10000.00", "10000.00"],
+  [0.01, "0.01"],
+])("opens a page for %j", async (amount, shown) => {
+  const account = await newAccount();
+  const { status, body } = await billing(account, "POST", "topup-session", { amount });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ amount: shown, hosted_page: { url: expect.stringMatching(/^http/) } });
+  expect(Date.parse(body.hosted_page.expires_at)).toBeGreaterThan(Date.now());
+});
+
+test.each([
+  0,
+  "0",
+  "0.00",
+  -1,
+  "-5",
+  "+5",
+  "12.345",
+  12.345,
+  "1e3",
+  1e21,
+  " 5",
+  "5 ",
+  "5,00",
+  "",
+  "abc",
+  "0x10",
+  "007",
+  ".5",
+  "5.",
+  10_000.01,
+  "10000.01",
+  "99999999999999999999",
+  null,
+  true,
+  ["5"],
+  { amount: 5 },
+])("refuses %j with a 422 that names the place, and opens nothing", async (amount) => {
+  const account = await newAccount();
+  const before = await storedOf(account);
+  const { status, body } = await billing(account, "POST", "topup-session", { amount });
+  expect(status).toBe(422);
+  expect(body.detail[0].loc.slice(0, 2)).toEqual(["body", "amount"]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("an amount that is missing, and anything beside it, is a 422", async () => {
+  const account = await newAccount();
+  expect((await billing(account, "POST", "topup-session", {})).body.detail[0]).toMatchObject({ type: "missing" });
+  const more = await billing(account, "POST", "topup-session", { amount: 5, currency: "EUR" });
+  expect(more.body.detail[0]).toMatchObject({ loc: ["body", "currency"], type: "extra_forbidden" });
+});
+
+test("what is paid on the page is in the wallet once, however often the provider tells of it", async () => {
+  const account = await newAccount();
+  const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
+  const paid = { checkoutId: hosted_page.id, reference: "unknown", cents: 5_000 };
+  for (let times = 0; times < 3; times++) expect((await tellPayment(account, paid)).status).toBe(200);
+  expect((await billing(account, "GET", "wallet-balance")).body).toMatchObject({ balance: "50.00" });
+  expect((await billing(account, "GET", "transactions")).body).toMatchObject({
+    total: 1,
+    items: [{ type: "topup", direction: "credit", status: "settled", amount: "50.00", balance_after: "50.00" }],
+  });
+});
+
+test("a suspended account can still top up, and a closed one cannot", async () => {
+  const account = await newAccount();
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  expect((await billing(account, "POST", "topup-session", { amount: 5 })).status).toBe(200);
+  await setAccountStatus(testTable(), account.id, "closed", new Date());
+  const { body } = await billing(account, "POST", "topup-session", { amount: 5 });
+  expect(body).toMatchObject({ status: 403, code: "account_suspended" });
+});
+
+test("who may look at the billing only may not top up", async () => {
+  const account = await newAccount();
+  const viewer = await newMember(account, { role: "billing_viewer" });
+  const { body } = await billing(account, "POST", "topup-session", { amount: 5 }, viewer);
+  expect(body).toMatchObject({ status: 403, required_capability: "billing.manage" });
+});

@@ -1,0 +1,96 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
+import { handlePayment } from "../../../shared/billing/payments.ts";
+import { createTopup } from "../../../shared/billing/topup.ts";
+import { readWallet } from "../../../shared/billing/wallet.ts";
+import type { Payments } from "../../../shared/providers/payments.ts";
+import { testTable } from "../../support/world.ts";
+import { log, newScene, paymentOf } from "./scene.ts";
+
+const table = testTable();
+
+/** An account with a checkout for 10.00, whose result page is at hand. */
+async function sceneWithCheckout() {
+  const scene = await newScene("2026-03-01");
+  const checkoutId = randomUUID();
+  let [reference, token] = ["", ""];
+  const payments: Payments = {
+    createCheckout: async (input) => {
+      reference = input.reference;
+      token = new URL(input.successUrl ?? "").searchParams.get("checkout_token") ?? "";
+      return { id: checkoutId, url: "https://pay.example.com", expiresAt: input.expiresAt };
+    },
+    readEvent: async () => undefined,
+    getCheckout: () => Promise.reject(new Error("nobody asks")),
+  };
+  await createTopup(scene.accountId, 1_000, scene.context, { payments, publicUrl: "https://api.example.com" });
+  const tell = (type: "paid" | "failed" | "expired", amount = 1_000) =>
+    scene.pay({ type, amount, checkoutId, reference });
+  const result = async () => (await checkoutResult(scene.accountId, token, table)).status;
+  return { ...scene, tell, result, posted: async () => (await scene.wallet()).posted };
+}
+
+test("what was paid is credited once, however often and however many at once we are told", async () => {
+  const { tell, result, posted, transactions, events } = await sceneWithCheckout();
+  expect(await result()).toBe("pending");
+  const outcomes = await Promise.all(Array.from({ length: 6 }, () => tell("paid")));
+  expect(outcomes.toSorted()).toEqual(["credited", "known", "known", "known", "known", "known"]);
+  expect(await tell("paid")).toBe("known");
+  expect([await result(), await posted(), (await transactions()).length]).toEqual(["paid", 1_000, 1]);
+  expect((await events()).filter((type) => type === "billing.topup.paid")).toHaveLength(1);
+});
+
+test("events come to the same in every order, repeats included", async () => {
+  const orders = [
+    ["paid", "expired", "failed"],
+    ["expired", "paid", "failed", "expired"],
+    ["failed", "failed", "expired", "paid"],
+    ["failed", "paid", "expired", "paid"],
+  ] as const;
+  for (const order of orders) {
+    const { tell, result, posted } = await sceneWithCheckout();
+    for (const type of order) await tell(type);
+    expect([await result(), await posted()]).toEqual(["paid", 1_000]);
+  }
+  for (const order of [
+    ["failed", "expired", "failed"],
+    ["expired", "failed"],
+  ] as const) {
+    const { tell, result, posted } = await sceneWithCheckout();
+    for (const type of order) await tell(type);
+    expect([await result(), await posted()]).toEqual(["expired", 0]);
+  }
+});
+
+test("another amount for a checkout that was paid is ignored", async () => {
+  const { tell, result, posted } = await sceneWithCheckout();
+  await tell("paid");
+  expect(await tell("paid", 2_000)).toBe("ignored");
+  expect([await result(), await posted()]).toEqual(["paid", 1_000]);
+});
+
+test("another currency is ignored, and so is what is told of a checkout that we do not know", async () => {
+  const { pay, posted, events } = await sceneWithCheckout();
+  const before = await events();
+  expect(await pay({ currency: "EUR" })).toBe("ignored");
+  expect(await pay({ type: "failed", reference: "unknown" })).toBe("ignored");
+  expect(await posted()).toBe(0);
+  expect(await events()).toEqual(before);
+});
+
+test("a checkout that was paid is credited even if it was never noted", async () => {
+  const { pay, posted } = await sceneWithCheckout();
+  expect(await pay({ checkoutId: "another", reference: "lost", amount: 700 })).toBe("credited");
+  expect(await posted()).toBe(700);
+});
+
+test("a payment to an account that is not there is refused, and leaves nothing behind", async () => {
+  const accountId = randomUUID();
+  const event = paymentOf(accountId, {}, new Date("2026-03-01T00:00:00Z"));
+  await expect(handlePayment(event, { table, now: () => event.at, log })).rejects.toMatchObject({ status: 404 });
+  expect(await readWallet(table, accountId)).toMatchObject({ posted: 0, version: 0 });
+  expect(await table.between(`ACCOUNT#${accountId}`, "A", "Z")).toEqual([]);
+});

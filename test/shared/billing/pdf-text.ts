@@ -1,0 +1,51 @@
+import { inflateSync } from "node:zlib";
+
+type Piece = { text: string; x: number; y: number; font: string };
+
+/** The objects of a PDF as pdfkit writes them: one after the other, streams deflated. */
+function objectsOf(pdf: Buffer): Map<string, { head: string; stream: string }> {
+  const bytes = pdf.toString("latin1");
+  const found = bytes.matchAll(/(\d+) 0 obj\n(.*?)(?:\nstream\n(.*?)\nendstream)?\nendobj/gs);
+  return new Map(
+    [...found].map(([, id = "", head = "", stream]) => [
+      id,
+      { head, stream: stream === undefined ? "" : inflateSync(Buffer.from(stream, "latin1")).toString("latin1") },
+    ]),
+  );
+}
+
+/** What each glyph of a font stands for, by its ToUnicode map. */
+function charactersOf(map: string): Map<number, string> {
+  const characters = new Map<number, string>();
+  for (const [, first = "", list = ""] of map.matchAll(/<(\w+)> <\w+> \[(.*?)\]/g)) {
+    for (const [index, [, units = ""]] of [...list.matchAll(/<([\w ]*)>/g)].entries()) {
+      const text = Buffer.from(units.replaceAll(" ", ""), "hex").swap16().toString("utf16le");
+      characters.set(Number.parseInt(first, 16) + index, text);
+    }
+  }
+  return characters;
+}
+
+/** The texts on each page of a PDF that pdfkit wrote, in their order, with their places in points from the lower left. */
+export function piecesOf(pdf: Buffer): Piece[][] {
+  const objects = objectsOf(pdf);
+  const at = (id: string | undefined) => objects.get(id ?? "") ?? { head: "", stream: "" };
+  const pages = [...objects.values()].filter(({ head }) => head.includes("/Type /Page\n"));
+  return pages.map(({ head }) => {
+    const reference = (name: string) => at(new RegExp(`/${name} (\\d+) 0 R`).exec(head)?.[1]);
+    const fonts = new Map(
+      [...reference("Resources").head.matchAll(/\/(F\d+) (\d+) 0 R/g)].map(([, name = "", id]) => [
+        name,
+        charactersOf(at(/\/ToUnicode (\d+) 0 R/.exec(at(id).head)?.[1]).stream),
+      ]),
+    );
+    const drawn = reference("Contents").stream.matchAll(/1 0 0 1 (\S+) (\S+) Tm\n\/(F\d+) \S+ Tf\n(.*?)\nET/gs);
+    return [...drawn].map(([, x, y, font = "", shown = ""]) => {
+      const glyphs = [...shown.matchAll(/<(\w+)>/g)].flatMap(([, hex = ""]) => hex.match(/.{4}/g) ?? []);
+      const text = glyphs.map((glyph) => fonts.get(font)?.get(Number.parseInt(glyph, 16)) ?? "").join("");
+      return { text: text.trim(), x: Number(x), y: Number(y), font };
+    });
+  });
+}
+
+export const textsOf = (pdf: Buffer): string[][] => piecesOf(pdf).map((pieces) => pieces.map(({ text }) => text));

@@ -1,0 +1,154 @@
+import { expect, test } from "vitest";
+
+import { cancelPlan, changePlan, currentPlan } from "../../../shared/billing/plan.ts";
+import { InvalidInput } from "../../../shared/errors.ts";
+import { newScene } from "./scene.ts";
+
+async function sceneOfMarch() {
+  const scene = await newScene("2026-03-01");
+  const { accountId, context } = scene;
+  return {
+    ...scene,
+    change: (target: "per_mailbox" | "per_dedicated_ip", from?: string) => changePlan(accountId, target, from, context),
+    cancel: (isImmediate: boolean) => cancelPlan(accountId, isImmediate, context),
+    current: () => currentPlan(accountId, context),
+    runOn: async (day: string, last: string) => {
+      scene.on(day);
+      await scene.run(last);
+    },
+  };
+}
+
+test("a change holds from today on, and each day is charged by the plan it was on", async () => {
+  const { change, current, on, use, runOn, invoices } = await sceneOfMarch();
+  await use({ mailboxes: 10, dedicated_ips: 1 });
+  on("2026-03-11");
+  expect(await change("per_dedicated_ip")).toMatchObject({
+    status: "active",
+    account_status: "active",
+    effective_at: "2026-03-11T00:00:00.000Z",
+    previous_plan_id: "per_mailbox",
+    target_plan_id: "per_dedicated_ip",
+  });
+  expect(await current()).toMatchObject({ plan_id: "per_dedicated_ip", status: "active", can_change_plan: true });
+  await runOn("2026-04-01", "2026-03-31");
+  expect((await invoices())[0]?.lines.map(({ description, amount }) => [description, amount])).toEqual([
+    ["Per mailbox: mailboxes", 968],
+    ["Per mailbox: dedicated IPs", 806],
+    ["Per dedicated IP: dedicated IPs", 6_706],
+  ]);
+});
+
+test("a change to a day to come is scheduled, can be replaced, and is not taken for a day that is over", async () => {
+  const { change, current, on, events } = await sceneOfMarch();
+  on("2026-03-11");
+  await expect(change("per_dedicated_ip", "2026-03-10")).rejects.toBeInstanceOf(InvalidInput);
+  expect(await change("per_dedicated_ip", "2026-05-01")).toMatchObject({ status: "scheduled" });
+  expect((await current()).plan_id).toBe("per_mailbox");
+  await expect(change("per_dedicated_ip", "2026-06-01")).rejects.toMatchObject({ code: "plan_unchanged" });
+  await change("per_dedicated_ip", "2026-04-01");
+  on("2026-04-01");
+  expect((await current()).plan_id).toBe("per_dedicated_ip");
+  expect((await events()).filter((type) => type === "billing.plan.changed")).toHaveLength(2);
+});
+
+test("the same plan is refused, unless another one was to follow", async () => {
+  const { change, current, on } = await sceneOfMarch();
+  await expect(change("per_mailbox")).rejects.toMatchObject({ code: "plan_unchanged", status: 409 });
+  await change("per_dedicated_ip", "2026-04-01");
+  await change("per_mailbox");
+  on("2026-04-02");
+  expect((await current()).plan_id).toBe("per_mailbox");
+});
+
+test("a plan that is cancelled to the end of the month is charged until then, and can be resumed until then", async () => {
+  const { change, cancel, current, on, runOn, accruals, invoices } = await sceneOfMarch();
+  on("2026-03-10");
+  expect(await cancel(false)).toMatchObject({
+    status: "scheduled",
+    effective_at: "2026-04-01T00:00:00.000Z",
+    previous_plan_id: "per_mailbox",
+    target_plan_id: null,
+  });
+  expect(await current()).toMatchObject({ status: "cancelling", can_cancel_plan: false });
+  await expect(cancel(false)).rejects.toMatchObject({ code: "plan_cancelled", status: 409 });
+  await change("per_mailbox");
+  expect(await current()).toMatchObject({ status: "active", can_cancel_plan: true });
+  await cancel(false);
+  await runOn("2026-05-10", "2026-05-09");
+  expect(await accruals()).toHaveLength(31);
+  expect((await invoices()).map(({ total, period_end }) => [total, period_end])).toEqual([[500, "2026-03-31"]]);
+  expect(await current()).toMatchObject({ plan_id: null, plan_name: null, price: null, status: "cancelled" });
+});
+
+test("a plan that is cancelled at once is settled until yesterday, at once, and charged once", async () => {
+  const { cancel, on, topUp, use, invoices, wallet, runOn } = await sceneOfMarch();
+  await use({ mailboxes: 31 });
+  await topUp(100_000);
+  on("2026-03-11");
+  expect(await cancel(true)).toMatchObject({ status: "cancelled", effective_at: "2026-03-11T00:00:00.000Z" });
+  await expect(cancel(true)).rejects.toMatchObject({ code: "plan_cancelled" });
+  await expect(cancel(false)).rejects.toMatchObject({ code: "plan_cancelled" });
+  const bills = async () => (await invoices()).map(({ total, status, period_end }) => [total, status, period_end]);
+  expect(await bills()).toEqual([[3_000, "paid", "2026-03-10"]]);
+  await runOn("2026-05-01", "2026-04-30");
+  expect(await bills()).toEqual([[3_000, "paid", "2026-03-10"]]);
+  expect((await wallet()).posted).toBe(97_000);
+});
+
+test("a final settlement that the wallet cannot pay is past due, and bars a change until it is paid", async () => {
+  const { cancel, change, on, topUp, current } = await sceneOfMarch();
+  on("2026-03-11");
+  expect(await cancel(true)).toMatchObject({ account_status: "past_due" });
+  expect(await current()).toMatchObject({ can_change_plan: false });
+  await expect(change("per_mailbox")).rejects.toMatchObject({ code: "payment_due", status: 409 });
+  await topUp(1_000);
+  expect(await change("per_mailbox")).toMatchObject({ status: "active", account_status: "active" });
+});
+
+test("cancelled at once and resumed in the same month, no day is charged twice", async () => {
+  const { cancel, change, on, topUp, runOn, accruals, invoices } = await sceneOfMarch();
+  await topUp(100_000);
+  on("2026-03-11");
+  await cancel(true);
+  on("2026-03-21");
+  await change("per_mailbox");
+  await runOn("2026-04-01", "2026-03-31");
+  expect(await accruals()).toHaveLength(10 + 11);
+  expect((await invoices()).map(({ period_start, period_end, total }) => [period_start, period_end, total])).toEqual([
+    ["2026-03-01", "2026-03-10", 161],
+    ["2026-03-11", "2026-03-31", 177],
+  ]);
+});
+
+test("a plan that is to begin again later can be cancelled before it does", async () => {
+  const { cancel, change, current, on } = await sceneOfMarch();
+  await cancel(false);
+  await change("per_mailbox", "2026-05-01");
+  expect(await current()).toMatchObject({ can_cancel_plan: true });
+  await cancel(false);
+  on("2026-05-02");
+  expect((await current()).plan_id).toBeNull();
+});
+
+test("cancelled at once when the daily run is months behind, the run settles every month", async () => {
+  const { cancel, on, topUp, runOn, invoices, accruals } = await sceneOfMarch();
+  await topUp(100_000);
+  on("2026-06-11");
+  expect(await cancel(true)).toMatchObject({ status: "cancelled" });
+  await runOn("2026-07-01", "2026-06-30");
+  expect((await accruals()).at(-1)?.day).toBe("2026-06-10");
+  expect((await invoices()).map(({ total }) => total)).toEqual([500, 500, 500, 167]);
+});
+
+test("cancelled at once a few days into a month that follows one without an invoice, both are settled", async () => {
+  const { cancel, on, topUp, runOn, invoices } = await sceneOfMarch();
+  await topUp(100_000);
+  await runOn("2026-03-31", "2026-03-30");
+  on("2026-04-04");
+  await cancel(true);
+  expect((await invoices()).map(({ period_end, total }) => [period_end, total])).toEqual([
+    ["2026-03-31", 500],
+    ["2026-04-03", 50],
+  ]);
+});

@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+
+import { plusDays } from "../../../shared/billing/days.ts";
+import { changePlan } from "../../../shared/billing/plan.ts";
+import { walletBalance } from "../../../shared/billing/views.ts";
+import { newScene } from "./scene.ts";
+
+/** An account of 15 January with three mailboxes and enough in its wallet. */
+async function sceneOfJanuary() {
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  return scene;
+}
+
+type Scene = Awaited<ReturnType<typeof sceneOfJanuary>>;
+
+/** What must be the same however the days were run. */
+async function billOf({ invoices, accruals, wallet, account, state }: Scene) {
+  const bills = (await invoices()).map(({ number, total, lines, period_start, period_end, status }) => ({
+    number: number.slice(9),
+    total,
+    lines,
+    period_start,
+    period_end,
+    status,
+  }));
+  const { accrue_from, settle_from, open, invoices: count } = (await state()) ?? {};
+  const { posted } = await wallet();
+  return {
+    bills,
+    accruals: await accruals(),
+    posted,
+    status: (await account()).status,
+    accrue_from,
+    settle_from,
+    open,
+    count,
+  };
+}
+
+const last = "2026-03-25";
+
+async function daily(): Promise<Scene> {
+  const scene = await sceneOfJanuary();
+  for (let day = "2026-01-15"; day <= last; day = plusDays(day, 1)) {
+    scene.on(plusDays(day, 1));
+    await scene.run(day);
+  }
+  return scene;
+}
+
+test(
+  "day by day, twice, 70 days late, backwards, or eight at once: the bill is the same",
+  { timeout: 60_000 },
+  async () => {
+    const expected = await billOf(await daily());
+    expect(
+      expected.bills.map(({ number, period_start, period_end, total }) => [number, period_start, period_end, total]),
+    ).toEqual([
+      ["000001", "2026-01-15", "2026-01-31", 494],
+      ["000002", "2026-02-01", "2026-02-28", 900],
+    ]);
+    expect(expected).toMatchObject({ posted: 100_000 - 494 - 900, status: "active", accrue_from: "2026-03-26" });
+    expect(expected.accruals).toHaveLength(70);
+    const twice = await sceneOfJanuary();
+    const late = await sceneOfJanuary();
+    const together = await sceneOfJanuary();
+    for (const scene of [twice, late, together]) scene.on(plusDays(last, 1));
+    for (const day of [last, last, "2026-02-01", "2026-01-20"]) await twice.run(day);
+    await late.run(last);
+    await Promise.all(Array.from({ length: 8 }, () => together.run(last)));
+    for (const scene of [twice, late, together]) expect(await billOf(scene)).toEqual(expected);
+  },
+);
+
+test("a run that was done changes nothing, and tells nobody of anything", async () => {
+  const scene = await sceneOfJanuary();
+  scene.on("2026-02-03");
+  await scene.run("2026-02-02");
+  const before = [await billOf(scene), await scene.events(), await scene.state()];
+  await scene.run("2026-02-02");
+  expect([await billOf(scene), await scene.events(), await scene.state()]).toEqual(before);
+});
+
+test("what is used and not invoiced is accrued, and off the net balance", async () => {
+  const scene = await sceneOfJanuary();
+  scene.on("2026-01-26");
+  await scene.run("2026-01-25");
+  expect(await walletBalance(scene.accountId, scene.context)).toEqual({
+    balance: "1000.00",
+    // 3 mailboxes × 11 days × 3.00 ÷ 31
+    accrued_charges: "3.19",
+    net_balance: "996.81",
+    currency: "USD",
+  });
+});
+
+test("a month that costs nothing has no invoice, and leaves no gap in the numbers", async () => {
+  const scene = await newScene("2026-01-15");
+  await scene.topUp(100_000);
+  await changePlan(scene.accountId, "per_dedicated_ip", undefined, scene.context);
+  scene.on("2026-02-10");
+  await scene.run("2026-02-09");
+  expect(await scene.invoices()).toEqual([]);
+  await scene.use({ dedicated_ips: 1 });
+  scene.on("2026-03-10");
+  await scene.run("2026-03-09");
+  expect((await scene.invoices()).map(({ number }) => number)).toEqual([`${scene.accountId.slice(0, 8)}-000001`]);
+});

@@ -1,0 +1,105 @@
+import { randomUUID } from "node:crypto";
+
+import type { StoredAccount } from "../../../shared/accounts/account.ts";
+import { createAccount } from "../../../shared/accounts/operate.ts";
+import { getAccount } from "../../../shared/accounts/visible.ts";
+import { noPermissions } from "../../../shared/auth/permissions.ts";
+import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
+import type { Day } from "../../../shared/billing/days.ts";
+import { invoicesOf, StoredInvoice } from "../../../shared/billing/invoice.ts";
+import { handlePayment } from "../../../shared/billing/payments.ts";
+import { runAccount } from "../../../shared/billing/run.ts";
+import { BillingState, stateKey } from "../../../shared/billing/state.ts";
+import { StoredTransaction, transactionsOf } from "../../../shared/billing/transaction.ts";
+import { usageKey } from "../../../shared/billing/usage.ts";
+import { planWallet, readWallet, type Posting } from "../../../shared/billing/wallet.ts";
+import { changeRows } from "../../../shared/changes/history.ts";
+import { recorder } from "../../../shared/changes/recorder.ts";
+import type { Log } from "../../../shared/log.ts";
+import type { PaymentEvent } from "../../../shared/providers/payments.ts";
+import type { Context } from "../../../shared/route.ts";
+import { readRows } from "../../../shared/table/ranked-list.ts";
+import { testTable } from "../../support/world.ts";
+
+const table = testTable();
+export const log: Log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+
+/** A new account, made on a day, and what happens to its bill at the times that the test says. */
+export async function newScene(created: Day) {
+  const accountId = randomUUID();
+  const clock = { at: new Date(`${created}T12:00:00Z`) };
+  const now = (): Date => clock.at;
+  const client = { id: randomUUID(), name: "A client" };
+  await createAccount(table, { id: accountId, client, name: "An account", ownerId: randomUUID() }, now());
+  const author = { action: "test", actor: { type: "user" as const, id: "somebody" }, requestId: randomUUID() };
+  const commit = recorder({ table, accountId, author, now });
+  const context: Context = {
+    principal: { type: "user", id: "somebody", email: "somebody@example.com", groups: [] },
+    permissions: { ...noPermissions, member: true },
+    requestId: author.requestId,
+    table,
+    commit,
+    log,
+    now,
+  };
+  const pay = (event: Partial<PaymentEvent>) => handlePayment(paymentOf(accountId, event, now()), { table, now, log });
+  return {
+    accountId,
+    context,
+    pay,
+    /** Noon of a day from now on. */
+    on: (day: Day) => void (clock.at = new Date(`${day}T12:00:00Z`)),
+    topUp: (amount: number) => pay({ amount, checkoutId: randomUUID() }),
+    run: (last: Day) => runAccount(accountId, last, { table, now, requestId: randomUUID() }),
+    post: (...postings: Posting[]) =>
+      commit(async () => {
+        const { done, writes, changes } = await planWallet(table, accountId, postings, now());
+        return { value: done, writes, changes };
+      }),
+    use: (add: { mailboxes?: number; dedicated_ips?: number }) => table.attempt({ update: usageKey(accountId), add }),
+    ...looks(accountId),
+  };
+}
+
+/** What is stored of an account's bill. */
+const looks = (accountId: string) => ({
+  account: (): Promise<StoredAccount> => getAccount(table, accountId),
+  wallet: () => readWallet(table, accountId),
+  state: () => table.get(stateKey(accountId), BillingState),
+  invoices: async (): Promise<StoredInvoice[]> => {
+    const { rows } = await readRows(table, invoicesOf(accountId), { skip: 0, take: 100 });
+    return rows.map((row) => StoredInvoice.parse(row));
+  },
+  transactions: async (): Promise<StoredTransaction[]> => {
+    const { rows } = await readRows(table, transactionsOf(accountId), { skip: 0, take: 100 });
+    return rows.map((row) => StoredTransaction.parse(row));
+  },
+  accruals: async (): Promise<Accrual[]> => {
+    const { PK } = accrualKey(accountId, "");
+    return (await table.between(PK, "ACCRUAL#", "ACCRUAL#9")).map((item) => Accrual.parse(item));
+  },
+  events: async (): Promise<string[]> => {
+    const types: string[] = [];
+    for await (const rows of changeRows(table, accountId, { sinceMs: 0 })) {
+      types.push(...rows.map((row) => String(row["type"])));
+    }
+    return types;
+  },
+});
+
+/** What the provider tells of a checkout. */
+export const paymentOf = (accountId: string, event: Partial<PaymentEvent>, at: Date): PaymentEvent => ({
+  id: randomUUID(),
+  type: "paid",
+  checkoutId: "checkout",
+  reference: "reference",
+  accountId,
+  amount: 1_000,
+  currency: "USD",
+  at,
+  ...event,
+});
+
+/** Money for a purchase. */
+export const purchase = (id: string, amount: number) =>
+  ({ id, debit: "wallet", credit: "revenue", amount, code: "purchase", type: "purchase", description: "It" }) as const;

@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { testTable } from "../../support/world.ts";
+import { newScene, purchase } from "./scene.ts";
+
+const table = testTable();
+
+/** An account that owes 5.00 for February, since 1 March. */
+async function sceneOwing() {
+  const scene = await newScene("2026-02-01");
+  scene.on("2026-03-01");
+  await scene.run("2026-02-28");
+  const status = async () => (await scene.account()).status;
+  const operate = (to: "active" | "suspended" | "closed", day: string) =>
+    setAccountStatus(table, scene.accountId, to, new Date(`${day}T13:00:00Z`));
+  const runOn = async (day: string, last: string) => {
+    scene.on(day);
+    await scene.run(last);
+  };
+  return { ...scene, status, operate, runOn };
+}
+
+test("past due when the wallet cannot pay, and active again once a top-up has paid it", async () => {
+  const { status, topUp, wallet, invoices, state, transactions } = await sceneOwing();
+  expect(await status()).toBe("past_due");
+  expect(await state()).toMatchObject({ open: [0], due_since: "2026-03-01" });
+  await topUp(499);
+  expect([await status(), (await invoices())[0]?.status]).toEqual(["past_due", "open"]);
+  await topUp(2);
+  expect([await status(), (await invoices())[0]?.status]).toEqual(["active", "paid"]);
+  expect((await wallet()).posted).toBe(1);
+  expect(await state()).toMatchObject({ open: [] });
+  expect((await state())?.due_since).toBeUndefined();
+  expect((await transactions()).at(-1)).toMatchObject({ type: "charge", amount: "5.00", balance_after: "0.01" });
+});
+
+test("held money pays no invoice", async () => {
+  const { status, topUp, post } = await sceneOwing();
+  await topUp(300);
+  await post({ kind: "hold", ...purchase("h", 300) });
+  await topUp(499);
+  expect(await status()).toBe("past_due");
+  await topUp(1);
+  expect(await status()).toBe("active");
+});
+
+test("suspended after 14 days, not a day earlier; nothing is charged for then; a top-up lifts it", async () => {
+  const { status, runOn, topUp, accruals, invoices } = await sceneOwing();
+  await runOn("2026-03-14", "2026-03-13");
+  expect(await status()).toBe("past_due");
+  await runOn("2026-03-15", "2026-03-14");
+  expect(await status()).toBe("suspended");
+  await runOn("2026-04-03", "2026-04-02");
+  expect((await accruals()).at(-1)?.day).toBe("2026-03-14");
+  expect((await invoices()).map(({ total, status: is }) => [total, is])).toEqual([
+    [500, "open"],
+    // 14 of 31 days
+    [226, "open"],
+  ]);
+  await topUp(500);
+  expect(await status()).toBe("suspended");
+  await topUp(226);
+  expect(await status()).toBe("active");
+  await runOn("2026-04-05", "2026-04-04");
+  expect((await accruals()).at(-1)?.day).toBe("2026-04-04");
+});
+
+test("invoices are paid oldest first, and none before an older one that is larger", async () => {
+  const { runOn, topUp, invoices } = await sceneOwing();
+  await runOn("2026-04-03", "2026-04-02");
+  await topUp(499);
+  expect((await invoices()).map(({ status }) => status)).toEqual(["open", "open"]);
+  await topUp(1);
+  expect((await invoices()).map(({ status }) => status)).toEqual(["paid", "open"]);
+});
+
+test("what the operator suspended no top-up lifts, also when it owed before or was suspended for that before", async () => {
+  const owing = await sceneOwing();
+  await owing.operate("suspended", "2026-03-02");
+  await owing.topUp(10_000);
+  expect([await owing.status(), (await owing.invoices())[0]?.status]).toEqual(["suspended", "paid"]);
+  const suspended = await sceneOwing();
+  await suspended.runOn("2026-03-20", "2026-03-19");
+  await suspended.operate("active", "2026-03-20");
+  await suspended.operate("suspended", "2026-03-20");
+  await suspended.topUp(10_000);
+  expect(await suspended.status()).toBe("suspended");
+});
+
+test("a status that nothing stands behind any more is put right by the next run", async () => {
+  const { status, topUp, runOn, accountId } = await sceneOwing();
+  await topUp(10_000);
+  await setAccountStatus(table, accountId, "past_due", new Date("2026-03-02T00:00:00Z"));
+  await runOn("2026-03-03", "2026-03-02");
+  expect(await status()).toBe("active");
+});
+
+test("a closed account is not billed any more, and its debt can still be paid", async () => {
+  const { status, operate, runOn, topUp, invoices, accruals } = await sceneOwing();
+  await operate("closed", "2026-03-02");
+  await runOn("2026-05-02", "2026-05-01");
+  expect(await accruals()).toHaveLength(28);
+  await topUp(10_000);
+  expect([await status(), (await invoices()).map(({ status: is }) => is)]).toEqual(["closed", ["paid"]]);
+});
+
+test("two years of invoices are made and paid, though no transaction has room for them all", async () => {
+  const { on, run, topUp, invoices, account, wallet } = await newScene("2026-02-01");
+  on("2028-03-01");
+  await run("2028-02-29");
+  expect((await invoices()).filter(({ status: is }) => is === "open")).toHaveLength(25);
+  await topUp(25 * 500 + 1);
+  expect((await invoices()).filter(({ status: is }) => is === "open")).toHaveLength(0);
+  expect([(await account()).status, (await wallet()).posted]).toEqual(["active", 1]);
+});

@@ -1,0 +1,82 @@
+import type { Operation } from "../../../shared/ledger/movement.ts";
+
+type Begun = Extract<Operation, { kind: "transfer" | "hold" }>;
+type Resolved = { as: "captured" | "voided" | "expired"; amount: number };
+
+/** A ledger as one would write it in a minute: what was asked and done, and everything else counted from that. */
+export type NaiveLedger = {
+  limited: readonly string[];
+  begun: Begun[];
+  resolved: Map<string, Resolved>;
+  posted: Posted[];
+};
+
+/** One movement of money, in the order of time. */
+type Posted = { id: string; debit: string; credit: string; amount: number };
+
+export type Outcome = "done" | "existed" | "overdrawn" | "conflict" | "invalid";
+
+export const newNaiveLedger = (limited: readonly string[]): NaiveLedger => ({
+  limited,
+  begun: [],
+  resolved: new Map(),
+  posted: [],
+});
+
+export const postedIn = ({ posted }: NaiveLedger, account: string): number =>
+  posted.reduce(
+    (sum, { debit, credit, amount }) => sum + (credit === account ? amount : debit === account ? -amount : 0),
+    0,
+  );
+
+/** What open holds reserve of an account. */
+export const heldIn = ({ begun, resolved }: NaiveLedger, account: string): number =>
+  begun
+    .filter(({ kind, id, debit }) => kind === "hold" && debit === account && !resolved.has(id))
+    .reduce((sum, { amount }) => sum + amount, 0);
+
+/** Does what is asked, or says why not. */
+export function doNaively(ledger: NaiveLedger, operation: Operation, now: Date): Outcome {
+  if ("amount" in operation && !isAmount(operation.amount)) {
+    const isMissing =
+      operation.kind === "capture" && !ledger.begun.some(({ id, kind }) => id === operation.id && kind === "hold");
+    return isMissing ? "conflict" : "invalid";
+  }
+  if (operation.kind === "transfer" || operation.kind === "hold") return begin(ledger, operation);
+  return resolve(ledger, operation, now);
+}
+
+const isAmount = (amount: number | undefined): boolean =>
+  amount !== undefined && Number.isSafeInteger(amount) && amount > 0;
+
+function begin(ledger: NaiveLedger, asked: Begun): Outcome {
+  const { id, kind, debit, credit, amount } = asked;
+  if (debit === credit) return "invalid";
+  const known = ledger.begun.find((one) => one.id === id);
+  if (known) {
+    const isSame = ["kind", "debit", "credit", "amount", "code"].every(
+      (name) => known[name as "id"] === asked[name as "id"],
+    );
+    return isSame ? "existed" : "conflict";
+  }
+  const isCovered = postedIn(ledger, debit) - heldIn(ledger, debit) >= amount;
+  if (ledger.limited.includes(debit) && !isCovered) return "overdrawn";
+  ledger.begun.push(asked);
+  if (kind === "transfer") ledger.posted.push({ id, debit, credit, amount });
+  return "done";
+}
+
+function resolve(ledger: NaiveLedger, asked: Exclude<Operation, Begun>, now: Date): Outcome {
+  const hold = ledger.begun.find(({ id, kind }) => id === asked.id && kind === "hold");
+  if (hold?.kind !== "hold") return "conflict";
+  const amount = asked.kind === "capture" ? (asked.amount ?? hold.amount) : 0;
+  if (amount > hold.amount) return "invalid";
+  const as = asked.kind === "capture" ? "captured" : asked.kind === "void" ? "voided" : "expired";
+  const before = ledger.resolved.get(asked.id);
+  if (before) return before.as === as && before.amount === amount ? "existed" : "conflict";
+  const isOver = hold.expiresAt !== undefined && new Date(hold.expiresAt) <= now;
+  if (as === "expired" && !isOver) return "conflict";
+  ledger.resolved.set(asked.id, { as, amount });
+  if (amount > 0) ledger.posted.push({ id: asked.id, debit: hold.debit, credit: hold.credit, amount });
+  return "done";
+}

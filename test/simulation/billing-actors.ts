@@ -1,0 +1,181 @@
+import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { PlanId, plans } from "../../shared/billing/catalogue.ts";
+import { dayOf, plusDays } from "../../shared/billing/days.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { cancelPlan, changePlan, currentPlan } from "../../shared/billing/plan.ts";
+import { runAccount } from "../../shared/billing/run.ts";
+import { createTopup } from "../../shared/billing/topup.ts";
+import { sentKey, usageKey } from "../../shared/billing/usage.ts";
+import { listTransactions, walletBalance } from "../../shared/billing/views.ts";
+import { planWallet, walletOf, type Posting } from "../../shared/billing/wallet.ts";
+import { InvalidInput, Problem } from "../../shared/errors.ts";
+import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
+import { balanceKey } from "../../shared/ledger/ledger.ts";
+import { MovementConflict } from "../../shared/ledger/movement.ts";
+import {
+  committer,
+  contextOf,
+  dayMs,
+  newId,
+  nowOf,
+  providerOf,
+  silent,
+  visitCheckout,
+  yesterdayOf,
+  type Checkout,
+  type Scene,
+} from "./billing-scene.ts";
+import type { Random } from "./random.ts";
+import { mustHold, type Actor, type World } from "./world.ts";
+
+type Act = (scene: Scene, world: World, random: Random, accountId: string) => Promise<unknown>;
+
+/** Answers that a caller may get; whatever else is thrown is a mistake. */
+const answers = new Set(["busy", "upstream_unavailable", "plan_unchanged", "plan_cancelled", "payment_due"]);
+
+const isAnswer = (error: unknown): error is Error =>
+  error instanceof Problem
+    ? answers.has(error.code)
+    : error instanceof MovementConflict || error instanceof InvalidInput;
+
+const acting = (scene: Scene, name: string, weight: number, act: Act): Actor => ({
+  name,
+  weight,
+  run: async (world, random) => {
+    try {
+      await act(scene, world, random, random.pick(scene.accounts));
+      world.note("done");
+    } catch (error) {
+      if (!isAnswer(error)) throw error;
+      world.note(`learns: ${error.message}`);
+    }
+  },
+});
+
+export const billingActors = (scene: Scene): Actor[] => [
+  acting(scene, "day", 10, day),
+  acting(scene, "calendar", 6, calendar),
+  acting(scene, "deliver", 8, deliver),
+  acting(scene, "visit", 5, async (_, world, random) => visitCheckout(scene, world, random)),
+  acting(scene, "top-up", 3, topUp),
+  acting(scene, "spend", 3, spend),
+  acting(scene, "hold", 3, hold),
+  acting(scene, "resolve", 4, resolve),
+  acting(scene, "change-plan", 3, change),
+  acting(scene, "cancel-plan", 2, cancel),
+  acting(scene, "usage", 4, use),
+  acting(scene, "operator", 2, operate),
+  acting(scene, "read", 1, read),
+];
+
+const day: Act = (scene, world, random, accountId) => {
+  const last = plusDays(yesterdayOf(scene, world), random.chance(0.2) ? -random.between(1, 40) : 0);
+  return runAccount(accountId, last, { table: world.table, now: nowOf(scene, world), requestId: newId(scene, "run") });
+};
+
+/** Hours, days, or what is left of the month. */
+const calendar: Act = async (scene, world, random) => {
+  const now = nowOf(scene, world)();
+  const monthEnd = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime();
+  scene.aheadMs += random.pick([3_600_000, dayMs, random.between(2, 20) * dayMs, monthEnd, monthEnd]);
+  world.note(`calendar: ${nowOf(scene, world)().toISOString()}`);
+};
+
+const deliver: Act = async (scene, world, random) => {
+  if (scene.events.length === 0) visitCheckout(scene, world, random);
+  const told = scene.events.length > 0 ? random.pick(scene.events.slice(-3)) : undefined;
+  if (!told) return;
+  const outcome = await handlePayment(told.event, { table: world.table, now: nowOf(scene, world), log: silent });
+  told.isKnown = true;
+  world.note(`${told.event.type} of ${told.event.checkoutId}: ${outcome}`);
+};
+
+const topUp: Act = async (scene, world, random, accountId) => {
+  const created: Checkout[] = [];
+  try {
+    const amount = random.pick([random.between(1, 600), random.between(1, 6_000), 20_000]);
+    const payments = providerOf(scene, world, created);
+    await createTopup(accountId, amount, contextOf(scene, world, accountId), { payments, publicUrl: "http://here" });
+  } catch (error) {
+    // Nobody is at it any more, whether or not it is noted; the provider has it all the same.
+    for (const checkout of created) checkout.given = true;
+    throw error;
+  }
+};
+
+/** Posts until there is an answer; a refusal for want of money was right at some moment in between. */
+async function post(scene: Scene, world: World, accountId: string, posting: Posting): Promise<void> {
+  const amount = "amount" in posting ? (posting.amount ?? 0) : 0;
+  let wasShort = false;
+  const unwatch = world.watch(() => {
+    const balance = world.peek(balanceKey(walletOf(accountId), "wallet"));
+    wasShort ||= availableOf(balance ? Balance.parse(balance) : emptyBalance) < amount;
+  });
+  try {
+    await committer(
+      scene,
+      world,
+      accountId,
+    )(async () => {
+      const plan = await planWallet(world.table, accountId, [posting], nowOf(scene, world)());
+      return { value: plan.done, writes: plan.writes, changes: plan.changes };
+    });
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
+    mustHold(wasShort, () => `refused ${amount} and had it all the time`);
+    world.note("learns: insufficient funds");
+  } finally {
+    unwatch();
+  }
+}
+
+const purchase = (id: string, amount: number) =>
+  ({ id, debit: "wallet", credit: "revenue", amount, code: "purchase", type: "purchase", description: "It" }) as const;
+
+const amountOf = (random: Random): number => random.pick([random.between(1, 90), random.between(1, 900)]);
+
+const spend: Act = (scene, world, random, accountId) =>
+  post(scene, world, accountId, { kind: "transfer", ...purchase(newId(scene, "spend"), amountOf(random)) });
+
+const hold: Act = (scene, world, random, accountId) => {
+  const id = newId(scene, "hold");
+  scene.holds.push({ accountId, id });
+  const expiresAt = new Date(nowOf(scene, world)().getTime() + random.between(1, 5 * dayMs)).toISOString();
+  return post(scene, world, accountId, { kind: "hold", expiresAt, ...purchase(id, amountOf(random)) });
+};
+
+const resolve: Act = async (scene, world, random) => {
+  if (scene.holds.length === 0) return;
+  const { id, accountId } = random.pick(scene.holds.slice(-4));
+  const kind = random.pick(["capture", "void", "expire"] as const);
+  await post(scene, world, accountId, { kind, id });
+};
+
+const change: Act = (scene, world, random, accountId) => {
+  const today = dayOf(nowOf(scene, world)());
+  const effective = random.chance(0.5) ? undefined : plusDays(today, random.between(0, 40));
+  const target = random.pick(Object.keys(plans).map((id) => PlanId.parse(id)));
+  return changePlan(accountId, target, effective, contextOf(scene, world, accountId));
+};
+
+const cancel: Act = (scene, world, random, accountId) =>
+  cancelPlan(accountId, random.chance(0.5), contextOf(scene, world, accountId));
+
+const use: Act = async (scene, world, random, accountId) => {
+  const sent = sentKey(accountId, plusDays(yesterdayOf(scene, world), random.between(0, 1)));
+  await world.table.attempt({ update: sent, add: { count: random.between(1, 5_000) } });
+  const add = { [random.pick(["mailboxes", "dedicated_ips"])]: random.between(1, 3) };
+  await world.table.attempt({ update: usageKey(accountId), add });
+};
+
+const operate: Act = (scene, world, random, accountId) =>
+  setAccountStatus(world.table, accountId, random.pick(["suspended", "active"]), nowOf(scene, world)());
+
+const read: Act = async (scene, world, _, accountId) => {
+  const context = contextOf(scene, world, accountId);
+  const { balance } = await walletBalance(accountId, context);
+  mustHold(!balance.startsWith("-"), () => `the balance is ${balance}`);
+  const { items, total } = await listTransactions(accountId, { page: 1, page_size: 5 }, context);
+  mustHold(items.length === Math.min(5, total), () => `a page of ${items.length} of ${total} transactions`);
+  await currentPlan(accountId, context);
+};

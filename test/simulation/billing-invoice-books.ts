@@ -1,0 +1,138 @@
+import { defaultPlan, type PlanId } from "../../shared/billing/catalogue.ts";
+import { Accrual, linesOf, totalOf } from "../../shared/billing/charges.ts";
+import { monthOf, type Day } from "../../shared/billing/days.ts";
+import { numberOf, StoredInvoice } from "../../shared/billing/invoice.ts";
+import { BillingState } from "../../shared/billing/state.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { money } from "../../shared/money.ts";
+import type { Item } from "../../shared/table/writes.ts";
+import type { Change } from "../support/memory-table.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+type Books = {
+  accountId: string;
+  state: BillingState | undefined;
+  accruals: Map<Day, Accrual>;
+  invoices: StoredInvoice[];
+  /** What was taken for each invoice, by its number. */
+  taken: Map<string, number>;
+  /** The plans as the events told of them; none when what came first is not the beginning. */
+  plans: { plan_id: PlanId | null; from: Day }[];
+};
+
+/**
+ * Invoices are numbered without gaps, never change but to be paid, and are paid by one movement of their total;
+ * their lines add up to it and are what the recorded days cost; no day is on two, and none that cost something and
+ * is settled on none; a day is recorded once, on the plan that the events said it would be on.
+ */
+export function invoiceInvariant(accountId: string): Invariant {
+  const books: Books = {
+    accountId,
+    state: undefined,
+    accruals: new Map(),
+    invoices: [],
+    taken: new Map(),
+    plans: [{ plan_id: defaultPlan, from: "0000-01-01" }],
+  };
+  const check = (changes: readonly Change[]): void => {
+    const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
+    const isFirst = books.state === undefined;
+    const fresh = own.flatMap((change) => note(books, change));
+    // Told of everything at once: events of one millisecond are in no order then.
+    if (isFirst && books.state && own.some(({ key }) => key.SK === "ACCOUNT")) books.plans = [];
+    for (const invoice of fresh) checkInvoice(books, invoice);
+    if (books.state && own.some(({ key }) => /^(BILLING|ACCRUAL|LIST#invoices|LEDGER#MOVEMENT)/.test(key.SK))) {
+      checkState(books, books.state);
+    }
+    for (const { key, after } of own) if (key.SK.startsWith("ACCRUAL#")) checkPlan(books, Accrual.parse(after));
+  };
+  return { name: `the invoices of ${accountId}`, check };
+}
+
+function note(books: Books, { key, before, after }: Change): StoredInvoice[] {
+  if (key.SK === "BILLING") books.state = BillingState.parse(after);
+  if (key.SK.startsWith("LEDGER#MOVEMENT#invoice/")) {
+    const { id, amount } = StoredMovement.parse(after);
+    books.taken.set(id.slice("invoice/".length), amount);
+  }
+  if (key.SK.startsWith("ACCRUAL#")) {
+    const accrual = Accrual.parse(after);
+    mustHold(before === undefined, () => `${key.SK} was recorded twice`);
+    books.accruals.set(accrual.day, accrual);
+  }
+  if (key.SK.startsWith("JOURNAL#changes#ENTRY#")) notePlan(books, StoredChange.parse(after));
+  if (!key.SK.startsWith("LIST#invoices#ROW#")) return [];
+  const invoice = StoredInvoice.parse(after);
+  if (before) mustBePaying(before, invoice);
+  books.invoices[Number(key.SK.slice(-10))] = invoice;
+  return [invoice];
+}
+
+const ofPayment = new Set(["status", "paid_at", "file_key", "version"]);
+
+function mustBePaying(stored: Item, invoice: StoredInvoice): void {
+  const before = StoredInvoice.parse(stored);
+  const constant = (one: StoredInvoice): string =>
+    JSON.stringify(Object.entries(one).filter(([name]) => !ofPayment.has(name)));
+  mustHold(constant(before) === constant(invoice), () => `invoice ${before.number} was changed`);
+  mustHold(
+    before.status === "open" && invoice.status === "paid",
+    () => `invoice ${before.number} was ${before.status}`,
+  );
+}
+
+function notePlan({ plans }: Books, { type, after }: StoredChange): void {
+  if (!type.startsWith("billing.plan.") || !after || plans.length === 0) return;
+  const next = { plan_id: after["plan_id"] as PlanId | null, from: String(after["from"]) };
+  const kept = plans.filter(({ from }) => from < next.from);
+  plans.splice(0, plans.length, ...kept, next);
+}
+
+function checkPlan({ plans }: Books, { day, plan_id }: Accrual): void {
+  if (plans.length === 0) return;
+  const told = plans.findLast(({ from }) => from <= day)?.plan_id;
+  mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
+}
+
+function checkInvoice({ accruals }: Books, invoice: StoredInvoice): void {
+  const { number, lines, total, amount, period_start: from, period_end: to } = invoice;
+  mustHold(total > 0 && total === totalOf(lines) && amount === money(total), () => `${number} does not add up`);
+  mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
+  const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
+  const wanted = linesOf(days.toSorted((a, b) => a.day.localeCompare(b.day)));
+  mustHold(JSON.stringify(wanted) === JSON.stringify(lines), () => `${number} has other lines than its days`);
+}
+
+function checkState({ accountId, accruals, invoices, taken }: Books, state: BillingState): void {
+  let end = "";
+  for (const [ordinal, { number, status, total, period_start, period_end }] of invoices.entries()) {
+    mustHold(number === numberOf(accountId, ordinal + 1), () => `invoice ${ordinal + 1} has the number ${number}`);
+    mustHold(period_start > end, () => `${number} is from ${period_start}, the one before to ${end}`);
+    end = period_end;
+    const paid = status === "paid" ? total : undefined;
+    mustHold(taken.get(number) === paid, () => `${number} is ${status}, and ${taken.get(number)} was taken for it`);
+  }
+  mustHold(taken.size <= invoices.length, () => "an invoice was paid that is not there");
+  mustHold(end < state.settle_from, () => `an invoice is to ${end}, and ${state.settle_from} is not settled`);
+  mustHold(state.settle_from <= state.accrue_from, () => `${state.settle_from} is settled before it is recorded`);
+  mustHold(state.invoices === invoices.length, () => `${invoices.length} invoices, not ${state.invoices}`);
+  const open = [...invoices.entries()].flatMap(([ordinal, { status }]) => (status === "open" ? [ordinal] : []));
+  mustHold(open.join() === state.open.join(), () => `${open.join()} are open, not ${state.open.join()}`);
+  mustHold(open.length > 0 === (state.due_since !== undefined), () => `due since ${state.due_since}: ${open.join()}`);
+  checkDays(state, [...accruals.values()], invoices);
+}
+
+function checkDays(state: BillingState, accruals: readonly Accrual[], invoices: readonly StoredInvoice[]): void {
+  const late = accruals.find(({ day }) => day >= state.accrue_from);
+  mustHold(late === undefined, () => `${late?.day} is recorded, and ${state.accrue_from} is not`);
+  const free = accruals.filter(
+    ({ day }) =>
+      day < state.settle_from &&
+      !invoices.some(({ period_start, period_end }) => period_start <= day && day <= period_end),
+  );
+  for (const [month, days] of Map.groupBy(free, ({ day }) => monthOf(day))) {
+    // Each part of a month that was settled by itself may have come to less than half a cent.
+    mustHold(totalOf(linesOf(days)) <= 1, () => `days of ${month} are settled and on no invoice`);
+  }
+}

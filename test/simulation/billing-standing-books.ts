@@ -1,0 +1,87 @@
+import { StoredAccount } from "../../shared/accounts/account.ts";
+import { graceDays } from "../../shared/billing/catalogue.ts";
+import { plusDays } from "../../shared/billing/days.ts";
+import { StoredInvoice } from "../../shared/billing/invoice.ts";
+import { BillingState } from "../../shared/billing/state.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { availableOf, Balance } from "../../shared/ledger/balance.ts";
+import type { Change } from "../support/memory-table.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+type Books = {
+  account: StoredAccount | undefined;
+  state: BillingState | undefined;
+  available: number;
+  totals: Map<number, number>;
+  /** What the operator made of the account last; nothing else changes what is suspended. */
+  operator: "suspended" | "active" | undefined;
+  /** Whether it is known what the operator did. */
+  isFromStart: boolean;
+};
+
+/**
+ * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay
+ * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended stays so.
+ */
+export function standingInvariant(accountId: string): Invariant {
+  const books: Books = {
+    account: undefined,
+    state: undefined,
+    available: 0,
+    totals: new Map(),
+    operator: undefined,
+    isFromStart: true,
+  };
+  const check = (changes: readonly Change[]): void => {
+    const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
+    const { account: before } = books;
+    for (const change of own) note(books, change);
+    const { account } = books;
+    // Told of everything at once: events of one millisecond are in no order then.
+    if (before === undefined && (books.state || account?.version !== 1)) books.isFromStart = false;
+    if (!account || own.every(({ key }) => key.SK !== "ACCOUNT" && key.SK !== "BILLING")) return;
+    if (before && before.status !== account.status) checkStep(books, before, account);
+    if (books.isFromStart) checkStanding(books, account);
+  };
+  return { name: `the standing of ${accountId}`, check };
+}
+
+function note(books: Books, { key, before, after }: Change): void {
+  if (key.SK === "ACCOUNT") books.account = StoredAccount.parse(after);
+  if (key.SK === "BILLING") books.state = BillingState.parse(after);
+  if (key.SK === "LEDGER#BALANCE#wallet") books.available = availableOf(Balance.parse(after));
+  if (key.SK.startsWith("LIST#invoices#ROW#")) {
+    books.totals.set(Number(key.SK.slice(-10)), StoredInvoice.parse(after).total);
+  }
+  if (key.SK.startsWith("JOURNAL#changes#ENTRY#") && before === undefined)
+    noteOperator(books, StoredChange.parse(after));
+}
+
+function noteOperator(books: Books, { type, actor_type, after }: StoredChange): void {
+  if (type !== "account.updated") return;
+  const status = after?.["status"];
+  if (actor_type !== "operator") books.operator = books.operator === "suspended" ? "suspended" : undefined;
+  else if (status === "suspended" || status === "active") books.operator = status;
+}
+
+function checkStep({ state, available, totals, operator }: Books, before: StoredAccount, after: StoredAccount): void {
+  if (operator !== undefined) return;
+  const [oldest = -1] = state?.open ?? [];
+  if (after.status === "past_due") {
+    const total = totals.get(oldest) ?? 0;
+    mustHold(total > available, () => `past due for ${total}, and the wallet has ${available}`);
+  }
+  if (after.status === "suspended") {
+    const last = plusDays(state?.due_since ?? "9999-01-01", graceDays);
+    mustHold(last <= after.updated_at.slice(0, 10), () => `suspended on ${after.updated_at}, not on ${last}`);
+  }
+  if (after.status === "active") mustHold(oldest === -1, () => `active from ${before.status}, and owes`);
+}
+
+function checkStanding({ state, operator }: Books, { status }: StoredAccount): void {
+  const owes = (state?.open.length ?? 0) > 0;
+  if (operator === "suspended")
+    mustHold(status === "suspended", () => `the operator suspended it, and it is ${status}`);
+  else if (!owes) mustHold(status === "active", () => `owes nothing, and is ${status}`);
+  else if (operator !== "active") mustHold(status !== "active", () => "owes, and is active");
+}

@@ -1,0 +1,109 @@
+import { StoredTopup } from "../../shared/billing/topup.ts";
+import { StoredTransaction } from "../../shared/billing/transaction.ts";
+import { Balance, postedOf } from "../../shared/ledger/balance.ts";
+import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
+import { money } from "../../shared/money.ts";
+import type { Change } from "../support/memory-table.ts";
+import type { Scene } from "./billing-scene.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+type Books = {
+  movements: Map<string, StoredMovement>;
+  entries: Map<string, Entry>;
+  rows: Map<string, StoredTransaction>;
+  topups: Map<string, StoredTopup>;
+  listed: number;
+  balance: Balance | undefined;
+};
+
+const minorOf = (amount: string): number => Number(amount.replace(".", ""));
+
+/**
+ * The transactions of a wallet are its movements, one for one and as they stand; what they say adds up to the
+ * balance; and every credit of a top-up is a checkout that was paid, once, by an amount that was told.
+ */
+export function walletInvariant(scene: Scene, accountId: string): Invariant {
+  const books: Books = {
+    movements: new Map(),
+    entries: new Map(),
+    rows: new Map(),
+    topups: new Map(),
+    listed: 0,
+    balance: undefined,
+  };
+  const check = (changes: readonly Change[]): void => {
+    const touched = new Set(
+      changes.flatMap((change) => (change.key.PK === `ACCOUNT#${accountId}` ? note(books, change) : [])),
+    );
+    for (const id of touched) checkMovement(books, id);
+    if (touched.size > 0) checkSums(books);
+    for (const { checkout_id, status } of books.topups.values()) {
+      const isCredited = books.movements.has(`topup/${checkout_id}`);
+      mustHold(isCredited === (status === "paid"), () => `${checkout_id} is ${status} and credited: ${isCredited}`);
+    }
+    for (const id of touched) checkCredit(scene, books.movements.get(id));
+  };
+  return { name: `the wallet of ${accountId}`, check };
+}
+
+/** Which movements a change is about. */
+function note(books: Books, { key, before, after }: Change): string[] {
+  if (key.SK.startsWith("LEDGER#MOVEMENT#")) {
+    const movement = StoredMovement.parse(after);
+    books.movements.set(movement.id, movement);
+    return [movement.id];
+  }
+  if (key.SK.startsWith("LEDGER#ENTRY#wallet#")) {
+    const entry = Entry.parse(after);
+    books.entries.set(entry.movement_id, entry);
+    return [entry.movement_id];
+  }
+  if (key.SK.startsWith("LIST#transactions#ROW#")) {
+    const row = StoredTransaction.parse(after);
+    const old = before && StoredTransaction.parse(before);
+    mustHold(!old || old.movement_id === row.movement_id, () => `${key.SK} became another transaction`);
+    mustHold(!old || old.status === "pending", () => `${key.SK} was ${old?.status} and was changed`);
+    if (!old) books.listed += 1;
+    books.rows.set(row.movement_id, row);
+    return [row.movement_id];
+  }
+  if (key.SK.startsWith("TOPUP#")) books.topups.set(key.SK, StoredTopup.parse(after));
+  if (key.SK === "LEDGER#BALANCE#wallet") books.balance = Balance.parse(after);
+  return [];
+}
+
+const statuses = { pending: "pending", captured: "settled", voided: "void", expired: "void" } as const;
+
+function checkMovement({ movements, rows, entries }: Books, id: string): void {
+  const [movement, row, entry] = [movements.get(id), rows.get(id), entries.get(id)];
+  mustHold(movement !== undefined && row !== undefined, () => `${id} is a movement or a transaction, and not both`);
+  const status = movement.status ? statuses[movement.status] : "settled";
+  const amount = movement.status === "captured" ? (movement.captured ?? 0) : movement.amount;
+  const direction = movement.debit === "wallet" ? "debit" : "credit";
+  const told = [row.status, row.amount, row.direction, row.transaction_id].join();
+  const wanted = [status, money(amount), direction, movement.reference].join();
+  mustHold(told === wanted, () => `the transaction of ${id} says ${told} and not ${wanted}`);
+  if (status !== "settled") return;
+  mustHold(row.balance_after === money(entry?.balance_after ?? NaN), () => `${id}: ${row.balance_after} is not so`);
+}
+
+function checkSums({ rows, balance, listed }: Books): void {
+  let [settled, held] = [0, 0];
+  for (const { status, direction, amount } of rows.values()) {
+    if (status === "settled") settled += minorOf(amount) * (direction === "credit" ? 1 : -1);
+    if (status === "pending") held += minorOf(amount);
+  }
+  mustHold(listed === rows.size, () => `${listed} transactions are listed of ${rows.size} movements`);
+  const posted = balance ? postedOf(balance) : 0;
+  mustHold(settled === posted, () => `the wallet holds ${posted}, its transactions come to ${settled}`);
+  const pending = balance?.debits_pending ?? 0;
+  mustHold(held === pending, () => `the wallet has ${pending} held, its transactions ${held}`);
+}
+
+function checkCredit({ events }: Scene, movement: StoredMovement | undefined): void {
+  if (!movement?.id.startsWith("topup/")) return;
+  const amounts = events
+    .filter(({ event }) => event.type === "paid" && `topup/${event.checkoutId}` === movement.id)
+    .map(({ event }) => event.amount);
+  mustHold(amounts.includes(movement.amount), () => `${movement.id}: ${movement.amount} of ${amounts.join()} was paid`);
+}

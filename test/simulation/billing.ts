@@ -1,0 +1,104 @@
+import { createAccount } from "../../shared/accounts/operate.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { runAccount } from "../../shared/billing/run.ts";
+import { createTopup } from "../../shared/billing/topup.ts";
+import { walletOf } from "../../shared/billing/wallet.ts";
+import { movementKey } from "../../shared/ledger/ledger.ts";
+import type { Table } from "../../shared/table/table.ts";
+import type { Write } from "../../shared/table/writes.ts";
+import { keyOf } from "../support/memory-writes.ts";
+import { billingActors } from "./billing-actors.ts";
+import { invoiceInvariant } from "./billing-invoice-books.ts";
+import { contextOf, dayMs, newId, nowOf, providerOf, silent, yesterdayOf, type Scene } from "./billing-scene.ts";
+import { standingInvariant } from "./billing-standing-books.ts";
+import { walletInvariant } from "./billing-wallet-books.ts";
+import { ledgerInvariant } from "./ledger-books.ts";
+import type { Random } from "./random.ts";
+import { mustHold, type Actor, type Module, type World } from "./world.ts";
+
+const sortKeyOf = (write: Write): string => keyOf(write).SK;
+
+/** The bill of one or two accounts over months: what customers, the provider, the operator and the clock do to it. */
+export const billingModule: Module = {
+  name: "billing",
+  bugs: {
+    "billing-state": (write) => sortKeyOf(write) === "BILLING",
+    "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
+    "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
+  },
+  open: (random) => {
+    const accounts = ["a", "b"]
+      .slice(0, random.pick([1, 1, 1, 2]))
+      .map((name) => `${name}0000000-0000-4000-8000-000000000000`);
+    const aheadMs = random.between(0, 900) * dayMs;
+    const scene: Scene = { accounts, aheadMs, checkouts: [], events: [], holds: [], ids: 0 };
+    return {
+      actors: mixed(billingActors(scene), random),
+      prepare: (table, now) => prepare(scene, table, now),
+      quiet: (world) => quiet(scene, world),
+      invariants: () =>
+        accounts.flatMap((id) => [
+          ledgerInvariant(walletOf(id)),
+          walletInvariant(scene, id),
+          invoiceInvariant(id),
+          standingInvariant(id),
+        ]),
+    };
+  },
+};
+
+const themes = [
+  [],
+  ["deliver"],
+  ["day", "operator", "calendar"],
+  ["day", "change-plan", "cancel-plan"],
+  ["spend", "hold", "resolve"],
+];
+
+/** Most schedules do much of a few things that get in each other's way, and little of the rest. */
+function mixed(actors: readonly Actor[], random: Random): Actor[] {
+  const theme = random.pick(themes);
+  return actors.map((actor) => ({ ...actor, weight: actor.weight + (theme.includes(actor.name) ? 20 : 0) }));
+}
+
+async function prepare(scene: Scene, table: Table, now: Date): Promise<void> {
+  const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
+  const at = nowOf(scene, { now: () => now })();
+  const world: World = {
+    table,
+    now: () => now,
+    pause: async () => undefined,
+    peek: () => undefined,
+    watch: () => () => undefined,
+    note: () => undefined,
+  };
+  for (const id of scene.accounts) {
+    await createAccount(table, { id, client, name: "An account", ownerId: id }, at);
+    const outside = { payments: providerOf(scene, world, []), publicUrl: "http://here" };
+    await createTopup(id, 700, contextOf(scene, world, id), outside);
+  }
+}
+
+/** What the provider repeats until it is heard, and the day's run: then everything is settled, and stays as it is. */
+async function quiet(scene: Scene, world: World): Promise<void> {
+  const work = { table: world.table, now: nowOf(scene, world) };
+  for (const told of scene.events.filter(({ isKnown }) => !isKnown)) {
+    await handlePayment(told.event, { ...work, log: silent });
+  }
+  const run = async (): Promise<void> => {
+    const last = yesterdayOf(scene, world);
+    for (const id of scene.accounts) await runAccount(id, last, { ...work, requestId: newId(scene, "run") });
+  };
+  await run();
+  let commits = -1;
+  const unwatch = world.watch(() => (commits += 1));
+  await run();
+  for (const { event } of scene.events) {
+    await handlePayment(event, { ...work, log: silent });
+    const id = `topup/${event.checkoutId}`;
+    const isCredited = world.peek(movementKey(walletOf(event.accountId), id)) !== undefined;
+    mustHold(isCredited || event.type !== "paid", () => `${id} was paid and is not credited`);
+  }
+  unwatch();
+  mustHold(commits === 0, () => `everything was done, and done again it made ${commits} commits`);
+}

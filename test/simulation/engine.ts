@@ -1,0 +1,189 @@
+import { Problem } from "../../shared/errors.ts";
+import type { Item, Write } from "../../shared/table/writes.ts";
+import {
+  createMemoryStore,
+  everything,
+  openMemoryTable,
+  peek,
+  type Change,
+  type Fault,
+} from "../support/memory-table.ts";
+import { failureOf, nameOf, settled, violationOf, type Process, type Waiting } from "./process.ts";
+import { createRandom, type Random } from "./random.ts";
+import { createTrace } from "./trace.ts";
+import { drawWeather } from "./weather.ts";
+import type { Actor, Bug, Invariant, Module, World } from "./world.ts";
+
+export type Options = {
+  modules: readonly Module[];
+  seed: number;
+  steps: number;
+  bug?: Bug | undefined;
+  trace?: ((line: string) => void) | undefined;
+};
+
+/** What became of a schedule. `tail` are the last lines of its trace; `digest` stands for the whole of it. */
+export type Outcome = {
+  steps: number;
+  commits: number;
+  deaths: number;
+  faults: number;
+  digest: number;
+  tail: readonly string[];
+  violation?: Error;
+};
+
+const startsAt = Date.UTC(2026, 0, 1);
+
+/**
+ * Runs one schedule: processes that do random things on one table in memory, of which at every step one goes on
+ * from the await it waits at to the next one, chosen by the seed; or meets a fault there, or dies there for ever.
+ * The same seed and steps make the same schedule. What must hold is checked after every step that committed
+ * something, and of the whole table from nothing at the end, when everyone died and each module has come to rest.
+ */
+export async function simulate(options: Options): Promise<Outcome> {
+  const random = createRandom(options.seed);
+  const actual = Math.random;
+  const { stackTraceLimit } = Error;
+  // What the product leaves to chance has to come from the seed as well.
+  const chance = random.fork();
+  Math.random = () => chance.below(2 ** 31) / 2 ** 31;
+  // Most of what is thrown is an answer, and its stack is half of what it costs.
+  if (!options.trace) Error.stackTraceLimit = 0;
+  try {
+    return await runSchedule(options, random);
+  } finally {
+    Math.random = actual;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+async function runSchedule({ modules, steps, bug, trace }: Options, random: Random): Promise<Outcome> {
+  const weather = drawWeather(random);
+  const opened = modules.map((module) => module.open(random.fork()));
+  const actors = opened.flatMap((module) => module.actors);
+  const newInvariants = (): Invariant[] => opened.flatMap((module) => module.invariants());
+  const invariants = newInvariants();
+  const store = createMemoryStore();
+  const waiting: Waiting[] = [];
+  let processes: Process[] = [];
+  let nowMs = startsAt;
+  let committed: Change[] = [];
+  store.onCommit = (changes) => {
+    committed.push(...changes);
+  };
+  const { note, digest, tail } = createTrace(trace);
+  const outcome = { steps: 0, commits: 0, deaths: 0, faults: 0 };
+
+  const worldOf = (process: Process): World => {
+    const step = (point: string, faults: readonly Fault[]) =>
+      new Promise<Fault | undefined>((go) => {
+        if (!process.hasEnded) waiting.push({ process, point, faults, go });
+      });
+    return {
+      table: openMemoryTable(store, {
+        step,
+        shuffle: random.shuffle,
+        pageSize: 3,
+        runs: 12,
+        ...(bug ? { rewrite: (write) => (bug(write) ? withoutCondition(write) : write) } : {}),
+      }),
+      now: () => new Date(nowMs),
+      pause: async (point) => {
+        if (await step(point, ["lost"])) throw new Problem("upstream_unavailable", "No answer. Try again.");
+      },
+      peek: (key) => peek(store, key),
+      watch: (look) => {
+        process.watchers.add(look);
+        look();
+        return () => void process.watchers.delete(look);
+      },
+      note: (text) => note(`  ${nameOf(process)} ${text}`),
+    };
+  };
+
+  const start = (actor: Actor): Process => {
+    const process: Process = { id: (lastId += 1), actor, hasEnded: false, watchers: new Set() };
+    processes.push(process);
+    note(`start ${nameOf(process)}`);
+    process.actor
+      .run(worldOf(process), random.fork())
+      .catch((error: unknown) => (process.failure = error ?? new Error("nothing was thrown")))
+      .finally(() => (process.hasEnded = true));
+    return process;
+  };
+  let lastId = 0;
+
+  const end = (process: Process): void => {
+    process.hasEnded = true;
+    processes = processes.filter((one) => one !== process);
+    for (let index = waiting.length - 1; index >= 0; index--) {
+      if (waiting[index]?.process === process) waiting.splice(index, 1);
+    }
+  };
+
+  /** Lets the process whose turn it is come to its next await, and answers it. */
+  const move = (): Process | undefined => {
+    if (processes.length < weather.processes && random.chance(waiting.length === 0 ? 1 : 0.3)) {
+      return start(random.weighted(actors));
+    }
+    const [turn] = waiting.splice(random.below(waiting.length), 1);
+    if (!turn) throw new Error("nobody waits for a turn");
+    const { process, point, faults, go } = turn;
+    if (random.chance(weather.death)) {
+      outcome.deaths += 1;
+      note(`death ${nameOf(process)} at ${point}`);
+      end(process);
+      return undefined;
+    }
+    const fault = faults.length > 0 && random.chance(weather.fault) ? random.pick(faults) : undefined;
+    if (fault) outcome.faults += 1;
+    note(`${fault ?? "go"} ${nameOf(process)} ${point}`);
+    go(fault);
+    return process;
+  };
+
+  const check = (): void => {
+    if (committed.length === 0) return;
+    const changes = committed;
+    committed = [];
+    outcome.commits += 1;
+    for (const { check } of invariants) check(changes);
+    for (const { watchers } of processes) for (const look of watchers) look();
+  };
+
+  /** Whatever was begun is over, and nothing goes wrong any more. */
+  const rest = async (run: Actor["run"]): Promise<void> => {
+    for (const process of processes) end(process);
+    const process = start({ name: "rest", weight: 1, run });
+    for (; !process.hasEnded; outcome.steps++) {
+      await settled(process, () => waiting.length > 0);
+      check();
+      waiting.shift()?.go(undefined);
+    }
+    if (process.failure !== undefined) throw failureOf(process);
+  };
+
+  try {
+    for (const { prepare } of opened) await prepare?.(openMemoryTable(store), new Date(nowMs));
+    for (; outcome.steps < steps; outcome.steps++) {
+      if (random.chance(weather.clock)) nowMs += random.between(1, weather.longestMs);
+      const process = move();
+      if (process) await settled(process, () => waiting.some((one) => one.process === process));
+      check();
+      if (process?.failure !== undefined) throw failureOf(process);
+      if (process?.hasEnded) end(process);
+    }
+    for (const { quiet } of opened) if (quiet) await rest(quiet);
+    const all = everything(store).map((item: Item): Change => ({ key: item, before: undefined, after: item }));
+    for (const { check } of newInvariants()) check(all);
+    return { ...outcome, digest: digest(), tail };
+  } catch (error) {
+    return { ...outcome, digest: digest(), tail, violation: violationOf(error) };
+  }
+}
+
+function withoutCondition(write: Write): Write {
+  const { if: _, ...rest } = write;
+  return rest;
+}

@@ -1,0 +1,120 @@
+import { Problem } from "../../shared/errors.ts";
+import { Balance, emptyBalance } from "../../shared/ledger/balance.ts";
+import { perform, type Book } from "../../shared/ledger/book.ts";
+import { balanceKey, movementKey, planOperations, type Ledger } from "../../shared/ledger/ledger.ts";
+import {
+  MovementConflict,
+  Overdrawn,
+  StoredMovement,
+  type Done,
+  type Operation,
+} from "../../shared/ledger/movement.ts";
+import { mustHold, type World } from "./world.ts";
+
+/** What a caller learns: it is done, it is refused, or nothing, so that it has to ask again with the same ids. */
+export type Answer = { done: Done[] } | { refused: Error } | { unknown: Problem };
+
+/**
+ * Asks for operations, and holds the answer to the truth: what is said to be done is stored, and a refusal was
+ * right at some moment between question and answer.
+ */
+async function ask(world: World, ledger: Ledger, operations: readonly Operation[]): Promise<Answer> {
+  const now = world.now();
+  let wasRefusable = false;
+  const unwatch = world.watch(() => (wasRefusable ||= isRefusable(world, ledger, operations, now)));
+  try {
+    const done = await world.table.commit(async () => {
+      const planned = await planOperations(world.table, ledger, operations, now);
+      return { value: planned.done, writes: planned.writes };
+    });
+    for (const [index, one] of done.entries()) {
+      checkAnswer(operations[index], one);
+      checkStored(world, ledger, one);
+    }
+    return { done };
+  } catch (error) {
+    if (error instanceof Problem) return { unknown: error };
+    if (!isRefusal(error)) throw error;
+    mustHold(wasRefusable, () => `refused without a reason: ${error.message} ${JSON.stringify(operations)}`);
+    return { refused: error };
+  } finally {
+    unwatch();
+  }
+}
+
+const isRefusal = (error: unknown): error is Error =>
+  error instanceof Overdrawn || error instanceof MovementConflict || error instanceof RangeError;
+
+/** Asks until there is an answer, as a caller does whose answers get lost; gives up after some. */
+export async function insist(world: World, ledger: Ledger, operations: readonly Operation[]): Promise<Answer> {
+  for (let asked = 1; ; asked++) {
+    const answer = await ask(world, ledger, operations);
+    if (!("unknown" in answer) || asked === 4) {
+      world.note(textOf(answer));
+      return answer;
+    }
+  }
+}
+
+const textOf = (answer: Answer): string =>
+  "done" in answer
+    ? `learns: ${answer.done.map(({ existed }) => (existed ? "was done before" : "done")).join(", ")}`
+    : `learns: ${("refused" in answer ? answer.refused : answer.unknown).message}`;
+
+function isRefusable(world: World, ledger: Ledger, operations: readonly Operation[], now: Date): boolean {
+  const book = bookNow(world, ledger, operations, now);
+  try {
+    for (const operation of operations) perform(book, operation);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function bookNow({ peek }: World, ledger: Ledger, operations: readonly Operation[], now: Date): Book {
+  const movements = new Map(
+    operations.map(({ id }) => {
+      const item = peek(movementKey(ledger, id));
+      return [id, item && StoredMovement.parse(item)];
+    }),
+  );
+  const sides = [...operations, ...movements.values()].flatMap((one) =>
+    one && "debit" in one ? [one.debit, one.credit] : [],
+  );
+  const balances = sides.map((account) => {
+    const item = peek(balanceKey(ledger, account));
+    return [account, item ? Balance.parse(item) : emptyBalance] as const;
+  });
+  return {
+    limited: ledger.limited,
+    at: now.toISOString(),
+    referenceOf: () => undefined,
+    balances: new Map(balances),
+    movements,
+    entries: [],
+    touched: new Set(),
+    settled: new Set(),
+  };
+}
+
+/** What is said to be done is what was asked, also when it was done before. */
+function checkAnswer(asked: Operation | undefined, { kind, movement }: Done): void {
+  const wanted =
+    asked && "debit" in asked
+      ? [asked.kind, asked.id, asked.debit, asked.credit, asked.amount]
+      : [asked?.kind, asked?.id, movement.debit, movement.credit, movement.amount];
+  const told = [kind, movement.id, movement.debit, movement.credit, movement.amount];
+  mustHold(told.join() === wanted.join(), () => `asked for ${wanted.join()}, got ${told.join()}`);
+  const amount = asked?.kind === "capture" ? (asked.amount ?? movement.amount) : movement.captured;
+  mustHold(movement.captured === amount, () => `captured ${movement.captured} of ${movement.id} instead of ${amount}`);
+}
+
+/** Whoever is told that something is done can rely on it, whatever happens next. */
+function checkStored({ peek }: World, ledger: Ledger, { kind, movement, existed }: Done): void {
+  const stored = StoredMovement.optional().parse(peek(movementKey(ledger, movement.id)));
+  const isThere = stored?.amount === movement.amount && stored.debit === movement.debit;
+  mustHold(isThere, () => `${kind} of ${movement.id} was answered (existed: ${existed}) and is not stored`);
+  const isResolved = movement.status !== undefined && movement.status !== "pending";
+  const isKept = !isResolved || (stored?.status === movement.status && stored.captured === movement.captured);
+  mustHold(isKept, () => `${movement.id} was answered ${movement.status} and is ${stored?.status}`);
+}

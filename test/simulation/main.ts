@@ -1,0 +1,71 @@
+import { parseArgs } from "node:util";
+
+import { simulate, type Outcome } from "./engine.ts";
+import { bugs, modulesWith } from "./modules.ts";
+
+const usage = `npm run simulate -- [options]
+  --seed N       the first seed (1)
+  --steps M      steps of each schedule (500)
+  --schedules K  how many, each with the next seed (1)
+  --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}
+  --trace        print every step
+`;
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        seed: { type: "string", default: "1" },
+        steps: { type: "string", default: "500" },
+        schedules: { type: "string", default: "1" },
+        bug: { type: "string" },
+        trace: { type: "boolean", default: false },
+      },
+    });
+    const numbers = { seed: Number(values.seed), steps: Number(values.steps), schedules: Number(values.schedules) };
+    if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("A number is not whole.");
+    if (values.bug !== undefined && !(values.bug in bugs)) throw new Error(`There is no mistake ${values.bug}.`);
+    return { ...numbers, bug: values.bug, trace: values.trace };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+    return process.exit(2);
+  }
+}
+
+const { seed: first, steps, schedules, bug, trace } = readOptions();
+const write = (line: string) => process.stdout.write(`${line}\n`);
+const count = (number: number) => Math.round(number).toLocaleString("en-US");
+const startedAt = performance.now();
+const seconds = () => (performance.now() - startedAt) / 1_000;
+const total = { steps: 0, commits: 0, deaths: 0, faults: 0 };
+let reportedAt = 0;
+
+function reportFailure(seed: number, { steps: at, tail, violation, digest }: Outcome): void {
+  const replay = `--seed ${seed} --steps ${steps}${bug === undefined ? "" : ` --bug ${bug}`} --trace`;
+  if (!trace) write(`\n… the last of its trace:\n${tail.join("\n")}`);
+  write(`\nSeed ${seed} failed at step ${at} (trace ${digest.toString(16)}): ${violation?.message}`);
+  write(`Schedules before it: ${seed - first}. Replay: npm run simulate -- ${replay}`);
+}
+
+for (let seed = first; seed < first + schedules; seed++) {
+  const planted = bug === undefined ? undefined : bugs[bug];
+  const outcome = await simulate({
+    modules: modulesWith(bug),
+    seed,
+    steps,
+    bug: planted,
+    trace: trace ? write : undefined,
+  });
+  for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += outcome[name];
+  if (outcome.violation) {
+    reportFailure(seed, outcome);
+    process.exit(1);
+  }
+  if (seconds() - reportedAt > 2) {
+    reportedAt = seconds();
+    write(`${count(seed - first + 1)} seeds, ${count(total.steps)} steps, ${count(total.steps / seconds())} a second`);
+  }
+}
+const { commits, deaths, faults } = total;
+write(`${count(schedules)} schedules from seed ${first}, ${count(total.steps)} steps in ${seconds().toFixed(1)} s:`);
+write(`${count(commits)} commits, ${count(deaths)} deaths, ${count(faults)} faults, no violation.`);

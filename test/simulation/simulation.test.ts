@@ -1,0 +1,134 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { Problem } from "../../shared/errors.ts";
+import { simulate, type Outcome } from "./engine.ts";
+import { bugs, modules, modulesWith } from "./modules.ts";
+import type { Module, World } from "./world.ts";
+
+/** The first schedule that finds a violation; undefined when none of them does. */
+async function findViolation(
+  { modules, schedules, steps }: { modules: readonly Module[]; schedules: number; steps: number },
+  bug?: string,
+): Promise<(Outcome & { seed: number }) | undefined> {
+  for (let seed = 1; seed <= schedules; seed++) {
+    const outcome = await simulate({ modules, seed, steps, bug: bug === undefined ? undefined : bugs[bug] });
+    if (outcome.violation) return { ...outcome, seed };
+  }
+  return undefined;
+}
+
+test.for<[string, number]>([
+  ["ledger", 1_000],
+  ["billing", 250],
+])(
+  "interleavings, faults, lost answers and deaths leave every invariant of the %s standing",
+  async ([name, schedules]) => {
+    const found = await findViolation({ modules: modules.filter((one) => one.name === name), schedules, steps: 80 });
+    expect(found && `seed ${found.seed}: ${found.violation?.message}\n${found.tail.join("\n")}`).toBeUndefined();
+  },
+);
+
+test.for(Object.keys(bugs))("without the condition %s a violation is found within 500 schedules", async (bug) => {
+  expect(await findViolation({ modules: modulesWith(bug), schedules: 500, steps: 120 }, bug)).toBeDefined();
+});
+
+test("schedules do what they are for: they commit, refuse, fail, die, and resolve holds in every way", async () => {
+  const lines: string[] = [];
+  let deaths = 0;
+  let commits = 0;
+  for (let seed = 1; seed <= 120; seed++) {
+    const module = modules.slice(seed % modules.length).slice(0, 1);
+    const outcome = await simulate({ modules: module, seed, steps: 200, trace: (line) => lines.push(line) });
+    deaths += outcome.deaths;
+    commits += outcome.commits;
+  }
+  expect(deaths).toBeGreaterThan(20);
+  expect(commits).toBeGreaterThan(300);
+  const text = lines.join("\n");
+  for (const seen of [
+    "learns: done",
+    "was done before",
+    "available.",
+    "is another one",
+    "is captured",
+    "is voided",
+    "provider: paid",
+    ": credited",
+    ": known",
+    "insufficient funds",
+    "Pay the open invoice first",
+    /commit BILLING, ACCRUAL.*LIST#invoices.*LEDGER#MOVEMENT#invoice/,
+    /death day/,
+    "has not expired",
+    "does not answer",
+    "throttled",
+    /lost .* answer: committed/,
+    /death .* answer: committed/,
+    /death .* commit /,
+    /conflict .* commit /,
+  ]) {
+    expect(text).toMatch(seen);
+  }
+});
+
+test("the same seed makes the same schedule, and another one another", async () => {
+  const digestOf = async (seed: number) => (await simulate({ modules, seed, steps: 300 })).digest;
+  const first = await digestOf(7);
+  expect(await digestOf(7)).toBe(first);
+  expect(await digestOf(8)).not.toBe(first);
+});
+
+test("branches of one process are interleaved with everyone, and die with it", async () => {
+  const ends: string[] = [];
+  const both = async ({ table, pause }: World) => {
+    const raise = (SK: string) => table.attempt({ update: { PK: "P", SK }, add: { count: 1 } });
+    await Promise.all([raise("a"), raise("b"), pause("beside")]).catch((error: unknown) => {
+      if (!(error instanceof Problem)) throw error;
+    });
+    ends.push("end");
+  };
+  const module: Module = {
+    name: "branches",
+    bugs: {},
+    open: () => ({ actors: [{ name: "both", weight: 1, run: both }], invariants: () => [] }),
+  };
+  const lines: string[] = [];
+  let deaths = 0;
+  for (let seed = 1; seed <= 20; seed++) {
+    const outcome = await simulate({ modules: [module], seed, steps: 200, trace: (line) => lines.push(line) });
+    expect(outcome.violation).toBeUndefined();
+    deaths += outcome.deaths;
+  }
+  const starts = lines.filter((line) => line.startsWith("start")).length;
+  expect(ends.length).toBeGreaterThan(100);
+  expect(deaths).toBeGreaterThan(5);
+  expect(ends.length).toBeLessThanOrEqual(starts - deaths);
+});
+
+/** What `npm run simulate` prints, and the code it ends with. */
+const run = (args: readonly string[]) =>
+  new Promise<{ code: number; out: string }>((done) => {
+    const file = resolve(import.meta.dirname, "main.ts");
+    execFile(process.execPath, [file, ...args], (error, out, err) => {
+      done({ code: error ? Number(error.code) : 0, out: `${out}${err}` });
+    });
+  });
+
+test("a failure is printed with the command that replays it to the same end", async () => {
+  const found = await run(["--bug", "balance-version", "--schedules", "100", "--steps", "150"]);
+  expect(found.code).toBe(1);
+  const [, command = ""] = /Replay: npm run simulate -- (.*)/.exec(found.out) ?? [];
+  const replayed = await run(command.split(" "));
+  const endOf = (out: string) => /Seed \d+ failed at .*/.exec(out)?.[0];
+  expect(endOf(found.out)).toBeDefined();
+  expect(endOf(replayed.out)).toBe(endOf(found.out));
+  expect(replayed.out.length).toBeGreaterThan(endOf(found.out)?.length ?? 0);
+});
+
+test("a run without a failure ends with 0, and one that nobody can understand with 2", async () => {
+  expect(await run(["--schedules", "3"])).toMatchObject({ code: 0, out: expect.stringContaining("no violation") });
+  expect(await run(["--bug", "none such"])).toMatchObject({ code: 2, out: expect.stringContaining("balance-version") });
+});

@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+
+import { runAccount } from "../../shared/billing/run.ts";
+import { usageKey } from "../../shared/billing/usage.ts";
+import { planWallet } from "../../shared/billing/wallet.ts";
+import { signatureOf } from "../../shared/providers/embedded-checkout.ts";
+import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
+import { testTable, type Account, type User } from "./world.ts";
+
+/** Calls a billing route of an account, for its owner if nobody is named. */
+export const billing = (
+  { id, owner }: Account,
+  method: string,
+  rest: string,
+  body?: unknown,
+  { token }: Pick<User, "token"> = owner,
+): Promise<Answer> => request(method, `/v1/public/accounts/${id}/billing/${rest}`, { token, body });
+
+/** Puts money into a wallet. */
+export async function fund({ id }: Pick<Account, "id">, amount: number): Promise<void> {
+  const table = testTable();
+  await table.commit(async () => {
+    const { writes } = await planWallet(
+      table,
+      id,
+      [
+        {
+          kind: "transfer",
+          id: `test/${randomUUID()}`,
+          debit: "payments",
+          credit: "wallet",
+          amount,
+          code: "topup",
+          type: "topup",
+          description: "Test money",
+        },
+      ],
+      new Date(),
+    );
+    return { value: undefined, writes };
+  });
+}
+
+/** Says how many mailboxes an account has, as far as billing is concerned. */
+export const use = async ({ id }: Pick<Account, "id">, mailboxes: number): Promise<void> =>
+  void (await testTable().attempt({ put: { ...usageKey(id), mailboxes, dedicated_ips: 0 } }));
+
+/** Closes an account's days up to one, as if it were the day after. */
+export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<void> =>
+  runAccount(id, last, {
+    table: testTable(),
+    now: () => new Date(Date.parse(`${last}T00:20:00Z`) + 86_400_000),
+    requestId: "test",
+  });
+
+/** What the payment provider tells of a checkout, signed. */
+export async function tellPayment(
+  account: Pick<Account, "id">,
+  { checkoutId, reference, cents }: { checkoutId: string; reference: string; cents: number },
+  type = "checkout.session.completed",
+): Promise<Answer> {
+  const body = JSON.stringify({
+    id: `evt_${randomUUID()}`,
+    object: "event",
+    created: Math.floor(Date.now() / 1000),
+    type,
+    data: {
+      object: {
+        id: checkoutId,
+        object: "checkout.session",
+        amount_total: cents,
+        currency: "usd",
+        metadata: { account_id: account.id, reference },
+        payment_status: type.endsWith("completed") ? "paid" : "unpaid",
+      },
+    },
+  });
+  const secret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
+  const headers = { "stripe-signature": signatureOf(body, secret, new Date()) };
+  // Not through `request`: the provider's door is not part of the public document.
+  const handler = await handlerOf({ file: "functions/workers/payment-webhook.ts" });
+  return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));
+}

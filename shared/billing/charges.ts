@@ -52,7 +52,7 @@ function planLines(plan: Plan, days: readonly Accrual[]): Line[] {
     return [
       {
         description: `${plan.name}: ${what}`,
-        quantity: `${quantity} ${unit}-days`,
+        quantity: `${quantity} ${unit}-days / ${monthDays}`,
         unit_price: price,
         amount: divided(quantity * price, monthDays),
       },

@@ -68,7 +68,7 @@ test("two plans in one month have lines of their own, each with its days and its
   ];
   expect(linesOf(days).map(({ description, quantity, amount }) => [description, quantity, amount])).toEqual([
     ["Per mailbox: up to the minimum", "10 of 30 days", 167],
-    ["Per dedicated IP: dedicated IPs", "20 IP-days", 6_600],
+    ["Per dedicated IP: dedicated IPs", "20 IP-days / 30", 6_600],
   ]);
 });
 

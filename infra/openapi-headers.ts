@@ -64,7 +64,8 @@ export function headerComponents(paths: object): Record<string, Header & { requi
 export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
 const secretNote = " The answer holds a secret and is not kept: a repeat is answered with 409 `secret_already_shown`.";
-const programNote = " Each POST of the program has a key of its own made from this one, so nothing is done twice.";
+const programNote =
+  " The same program with the same key is answered with the same envelope, and with `Idempotency-Replayed: true`; another one is a 422. Each POST of the program has a key of its own made from this one: what was cut off can be sent again, and no POST takes effect twice. An envelope with a secret is not kept: 409 `secret_already_shown`.";
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const promise =

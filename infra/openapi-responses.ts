@@ -44,6 +44,8 @@ export type Door = {
   isRpc: boolean;
 };
 
+const takesKey = ({ method }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
+
 /** The codes a route may answer beside success and 422, from what it declares. */
 function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
@@ -57,24 +59,31 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
     [inAccount && route.access === "write", "account_suspended"],
     [inAccount, "not_found"],
     [isRpc, "origin_not_allowed"],
-    [isFunction && route.method === "POST", "idempotency_in_flight"],
-    [isFunction && route.method === "POST" && route.secret, "secret_already_shown"],
+    [takesKey(route, isRpc), "idempotency_in_flight"],
+    [takesKey(route, isRpc) && (route.secret || !isFunction), "secret_already_shown"],
     [route.etag && route.method !== "GET", "precondition_failed"],
   ];
   const codes = new Set([...always, ...when.flatMap(([holds, code]) => (holds ? [code] : [])), ...route.problems]);
   return problemCodes.filter((code) => codes.has(code));
 }
 
-function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenApiResponseObject["headers"] {
+function failureHeaders(
+  status: string,
+  codes: readonly ProblemCode[],
+  { isFunction }: Door,
+): ZodOpenApiResponseObject["headers"] {
   switch (status) {
     case "400":
     case "413":
     case "415":
-      return headersOf([]);
+      return headersOf([], rateLimit);
     case "401":
       return headersOf(["WWW-Authenticate"]);
     case "409":
-      return headersOf(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
+      return headersOf(isFunction ? rateLimit : [], [
+        ...(isFunction ? [] : rateLimit),
+        ...(codes.includes("idempotency_in_flight") ? (["Retry-After"] as const) : []),
+      ]);
     case "429":
       return headersOf([...rateLimit, "Retry-After"]);
     case "500":
@@ -100,7 +109,7 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
       status,
       {
         description: codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`).join(" "),
-        headers: failureHeaders(status, codes),
+        headers: failureHeaders(status, codes, door),
         content: { "application/problem+json": { schema: Problem }, ...rpc },
       },
     ];
@@ -108,14 +117,14 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
   return Object.fromEntries([...responses, ["422", invalid]]);
 }
 
-function success(route: Route, { isFunction, isRpc }: Door): ZodOpenApiResponseObject {
+function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
   const hasTag = route.etag && route.method !== "DELETE";
   const always = [
     ...(isRpc ? [] : rateLimit),
     ...(route.location === undefined ? [] : (["Location"] as const)),
     ...(hasTag ? (["ETag"] as const) : []),
   ];
-  const replays = isFunction && route.method === "POST" && !route.secret;
+  const replays = takesKey(route, isRpc) && !route.secret;
   const maybe = [...(isRpc ? rateLimit : []), ...(replays ? (["Idempotency-Replayed"] as const) : [])];
   return {
     description: "Done.",

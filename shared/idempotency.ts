@@ -40,6 +40,8 @@ type Found = z.output<typeof Found>;
 export type Claim = {
   /** The write that stores the answer `value` makes, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
+  /** The write that stores an answer that no single transaction makes; undefined stores that it was secret. */
+  settleWith: (body: unknown) => Write;
   /** Whether `result` is the value whose answer was stored. */
   isSettledWith: (result: unknown) => boolean;
   /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
@@ -103,11 +105,17 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
 function claimOf(table: Table, record: Key, owner: string, route: Route): Claim {
   const mine = { owner, state: "running" };
   let settledWith: { value: unknown } | undefined;
+  const settleWith = (body: unknown): Write => ({
+    update: record,
+    set: { state: "done", body: body === undefined ? undefined : JSON.stringify(body) },
+    if: mine,
+    orElse: inFlight,
+  });
   return {
+    settleWith,
     settle: (value) => {
       settledWith = { value };
-      const body = route.secret ? undefined : JSON.stringify(route.output.parse(value));
-      return { update: record, set: { state: "done", body }, if: mine, orElse: inFlight };
+      return settleWith(route.secret ? undefined : route.output.parse(value));
     },
     isSettledWith: (result) => settledWith?.value === result,
     // Should this fail too, the claim lapses by itself.

@@ -68,13 +68,16 @@ const stranger = ({ sourceIp = "" }: Door): Principal => ({
 const networkOf = (ip: string): string => (ip.includes(":") ? ip.split(":").slice(0, 4).join(":") : ip);
 
 async function chargeFor(route: Route, { params }: RawInput, principal: Principal, door: Door): Promise<void> {
-  if (door.paid && route.limit === "default") return;
   const accountId = route.public ? undefined : params["account_id"];
+  const isAccountId = typeof accountId === "string" && accountId.length === 36;
+  const isPaid = door.paid === true && route.limit === "default";
+  if (isPaid && !isAccountId) return;
   await door.charge({
     principalId: principal.id,
     class: route.limit,
     cost: 1,
-    ...(typeof accountId === "string" && accountId.length === 36 ? { accountId: accountId.toLowerCase() } : {}),
+    onlyOwn: isPaid,
+    ...(isAccountId ? { accountId: accountId.toLowerCase() } : {}),
   });
 }
 

@@ -37,8 +37,15 @@ export function lambda(
       if (!options.public) await run.context.door.authenticate();
       const { body, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
-      checkSize(body, isBase64Encoded);
-      parseBody?.(run as never);
+      try {
+        checkSize(body, isBase64Encoded);
+        parseBody?.(run as never);
+      } catch (error) {
+        // What cannot be read counts like any other request.
+        const principalId = run.context.principal?.id;
+        if (principalId !== undefined) await run.context.door.charge({ principalId, class: "default", cost: 1 });
+        throw error;
+      }
     })
     .onError((run) => {
       const { requestId } = run.context.door;
@@ -64,7 +71,8 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
     (call.principal ??= await authenticate(event.headers["authorization"], verifyUser, table, clock()));
   const charged = async (what: Charge) => {
     try {
-      call.rate = await charge(what, { table, memory: limiterMemory, log, now: clock });
+      const state = await charge(what, { table, memory: limiterMemory, log, now: clock });
+      if (state) call.rate = state;
     } catch (error) {
       const refused = error instanceof Problem ? rateStateOf(error) : undefined;
       if (refused) call.rate = refused;

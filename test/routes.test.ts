@@ -12,7 +12,7 @@ import { capabilities } from "../shared/auth/capabilities.ts";
 import type { Route } from "../shared/route.ts";
 import { callCode, callRest } from "./support/call.ts";
 import { alsoHeld, examples, type Example } from "./support/examples.ts";
-import { handlerOf } from "./support/request.ts";
+import { handlerOf, request } from "./support/request.ts";
 import { newAccount, newMember, newSuperAdmin, testTable, type Account } from "./support/world.ts";
 
 const foreignId = "99999999-9999-4999-8999-999999999999";
@@ -114,6 +114,27 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
       expect(code.body).toMatchObject({ status: "failed", responses: [] });
       expect(code.body.error.message).toContain(name);
     }
+  });
+});
+
+const writing = inAccount.filter(({ access }) => access === "write");
+
+describe.each(writing.map((route) => [route.name, route] as const))("%s on record", (_, route) => {
+  test("leaves an entry in the audit log: who, by which function, with the request's id", async () => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const done = await callRest(route, example, account.owner.token, { "x-request-id": "recorded" });
+    expect(done.status).toBe(route.status);
+    const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });
+    const actor = { type: "user", id: account.owner.id };
+    expect(log.body.items).toContainEqual(
+      expect.objectContaining({
+        action: route.name,
+        request_id: "recorded",
+        actor: expect.objectContaining(actor),
+        source_ip: "127.0.0.1",
+      }),
+    );
   });
 });
 

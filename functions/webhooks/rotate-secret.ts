@@ -12,7 +12,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret",
   summary: "Give a webhook a new signing secret",
   description:
-    "An extension. For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again.",
+    "An extension. For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again. The caller must be allowed to see what the webhook is told of.",
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],
@@ -30,7 +30,7 @@ export const route = defineRoute({
     })
     .meta({ id: "WebhookSecretRotate", description: "How to rotate." }),
   output: WebhookWithSecret,
-  problems: ["upstream_unavailable"],
+  problems: ["would_escalate", "upstream_unavailable"],
   run: ({ params, body }, context) =>
     rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, outside()),
 });

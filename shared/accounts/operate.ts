@@ -74,7 +74,10 @@ export async function createAccount(
   });
 }
 
-/** Moves an account to another status; nothing happens when it is there already. */
+/**
+ * Moves an account to another status; nothing happens when it is there already, but that a suspension becomes
+ * the operator's own: money does not lift it.
+ */
 export async function setAccountStatus(
   table: Table,
   accountId: string,
@@ -86,5 +89,14 @@ export async function setAccountStatus(
     accountId,
     `account ${status}`,
     now,
-  )(async () => planAccountStatus(table, await getAccount(table, accountId), status, now));
+  )(async () => {
+    const account = await getAccount(table, accountId);
+    if (account.status !== status || status !== "suspended") return planAccountStatus(table, account, status, now);
+    const kept = { ...account, updated_at: now.toISOString(), version: account.version + 1 };
+    return {
+      value: kept,
+      writes: [{ put: { ...accountKey(accountId), ...kept }, if: { version: account.version } }],
+      changes: [change(accountKind, "updated", accountId, { before: account, after: kept })],
+    };
+  });
 }

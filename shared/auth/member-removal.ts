@@ -102,7 +102,7 @@ export async function leaveGroups(
       const place = await table.get(memberKey(accountId, groupId, member), Place);
       if (place) return { value: undefined, ...(await planRemoval(table, accountId, groupId, [place])) };
       const writes = await planHolders(table, accountId, [{ subject: member, change: outOf([groupId]) }]);
-      return { value: undefined, writes, changes: [] };
+      return { value: undefined, writes, changes: [], housekeeping: true };
     });
   }
 }

@@ -58,7 +58,7 @@ export async function purgeServiceAccount(
       const some = await getAssignments(table, accountId, ids.slice(0, atOnce));
       if (some.length > 0) return { value: false, ...(await planRevocation(table, accountId, some, now())) };
       const writes = await planForgotten(table, accountId, subject);
-      return { value: writes.length > 0, writes, changes: [] };
+      return { value: writes.length > 0, writes, changes: [], housekeeping: true };
     });
     const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
     // The record is short by then: leaving groups rewrites it every time.

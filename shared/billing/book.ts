@@ -4,6 +4,7 @@ import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../errors.ts";
+import { MovementConflict } from "../ledger/movement.ts";
 import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write } from "../table/writes.ts";
@@ -98,6 +99,8 @@ async function planOf(table: Reader, book: Book, before: BillingState): Promise<
       ...wallet.changes,
       ...standing.changes,
     ],
+    // A day that is recorded is no change of anything until it is on an invoice.
+    housekeeping: true,
   };
 }
 
@@ -108,7 +111,9 @@ async function planPostings(table: Reader, book: Book): Promise<Omit<ChangePlan<
     const { writes, changes, available } = await planWallet(table, book.accountId, book.postings, book.now);
     return available === book.available ? { writes, changes } : undefined;
   } catch (error) {
-    if (error instanceof Problem && error.code === "insufficient_funds") return undefined;
+    // Another run made and paid the same invoice otherwise: what this one was decided from is stale.
+    const isStale = error instanceof MovementConflict;
+    if (isStale || (error instanceof Problem && error.code === "insufficient_funds")) return undefined;
     throw error;
   }
 }

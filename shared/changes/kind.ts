@@ -11,6 +11,8 @@ export type Kind = {
   verbs: readonly string[];
   /** The resource's public schema: what it does not name is never recorded. */
   view: z.ZodObject;
+  /** Takes out of the view what others than the caller must not read: for the record and the events. */
+  redact?: (view: View) => View;
   /** The capability on the whole account without which nobody is told of these changes. */
   seenWith: Capability;
 };
@@ -25,6 +27,8 @@ export type Change = {
   resource: { type: string; id: string };
   before: View | null;
   after: View | null;
+  /** The resource as its reader saw it before, to compare with what the caller last saw. */
+  seen?: View;
 };
 
 /** The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. */
@@ -34,11 +38,13 @@ export function change<const V extends string>(
   id: string,
   { before, after }: { before?: object; after?: object },
 ): Change {
-  const viewed = (state: object | undefined): View | null => (state ? kind.view.parse(state) : null);
+  const { redact = (view: View) => view } = kind;
+  const viewed = (state: object | undefined): View | null => (state ? redact(kind.view.parse(state)) : null);
   return {
     type: `${kind.name}.${verb}`,
     resource: { type: kind.name, id },
     before: viewed(before),
     after: viewed(after),
+    ...(before ? { seen: kind.view.parse(before) } : {}),
   };
 }

@@ -8,6 +8,7 @@ import { planKind } from "../billing/state.ts";
 import { topupKind } from "../billing/topup.ts";
 import { transactionKind } from "../billing/transaction.ts";
 import { walletKind } from "../billing/wallet.ts";
+import { limitsKind } from "../limits/own-limits.ts";
 import { webhookKind } from "../webhooks/webhook.ts";
 import { workspaceKind } from "../workspaces.ts";
 import type { Kind } from "./kind.ts";
@@ -15,6 +16,7 @@ import type { Kind } from "./kind.ts";
 /** Every kind of resource whose changes are recorded and published. */
 const kinds: readonly Kind[] = [
   accountKind,
+  limitsKind,
   workspaceKind,
   grantKind,
   roleAssignmentKind,

@@ -8,6 +8,8 @@ import { recordWrites, type Author } from "./record.ts";
 /** What a transaction wants to do, and which changes of resources that makes: each is recorded with it. */
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
+  /** Something is written that nobody would call a change: without this that is refused. */
+  housekeeping?: boolean;
   /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
   matched?: boolean;
 };
@@ -34,9 +36,12 @@ type Recording = {
 export function recorder({ table, accountId, author, now, claim, ifMatch, targetId }: Recording): Commit {
   return (plan) =>
     table.commit(async () => {
-      const { writes, value, changes, matched = false } = await plan();
-      for (const { resource, before } of changes) {
-        if (before && resource.id === targetId && !matched) requireMatch(ifMatch, before);
+      const { writes, value, changes, matched = false, housekeeping = false } = await plan();
+      if (writes.length > 0 && changes.length === 0 && !housekeeping) {
+        throw new Error(`${author.action} writes without saying what it changes`);
+      }
+      for (const { resource, seen } of changes) {
+        if (seen && resource.id === targetId && !matched) requireMatch(ifMatch, seen);
       }
       const recorded = recordWrites(accountId, changes, author, now());
       const answer: Write[] = claim ? [claim.settle(value)] : [];

@@ -32,7 +32,14 @@ export const AccountLimits = z.object({
 });
 
 /** One request to charge: who asks, for what class of route, in which account, and how much it counts. */
-export type Charge = { principalId: string; class: LimitClass; cost: number; accountId?: string | undefined };
+export type Charge = {
+  principalId: string;
+  class: LimitClass;
+  cost: number;
+  accountId?: string | undefined;
+  /** Charge only where the account has a limit of its own: what counts elsewhere is paid for already. */
+  onlyOwn?: boolean;
+};
 
 /** Where a caller stands after a request: for the headers `RateLimit-Policy` and `RateLimit`. */
 export type RateState = { class: LimitClass; limit: Limit; remaining: number; resetSeconds: number };
@@ -60,9 +67,10 @@ type Place = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
 /**
  * Charges a request to its caller's bucket; 429 `rate_limited` when there is no room. One conditional write
- * at most, and none while the process has requests charged in advance or was just told no.
+ * at most, and none while the process has requests charged in advance or was just told no. Undefined when there was
+ * nothing to charge.
  */
-export async function charge(what: Charge, place: Place): Promise<RateState> {
+export async function charge(what: Charge, place: Place): Promise<RateState | undefined> {
   try {
     return await chargeTable(what, place);
   } catch (error) {
@@ -74,8 +82,9 @@ export async function charge(what: Charge, place: Place): Promise<RateState> {
   }
 }
 
-async function chargeTable(what: Charge, place: Place): Promise<RateState> {
+async function chargeTable(what: Charge, place: Place): Promise<RateState | undefined> {
   const { limit, own } = await limitOf(what, place);
+  if (what.onlyOwn && !own) return undefined;
   const now = place.now().getTime();
   const name = [what.principalId, what.class, ...(own ? [what.accountId] : [])].join("#");
   const bucket = place.memory.buckets.get(name) ?? remember(place.memory.buckets, name, newBucket());

@@ -1,10 +1,19 @@
 import * as z from "zod";
 
 import { accountKey } from "../accounts/account.ts";
+import { change, defineKind } from "../changes/kind.ts";
+import { operatorCommit } from "../changes/operator.ts";
 import { notFound } from "../errors.ts";
 import type { Table } from "../table/table.ts";
 import type { Limit, LimitClass } from "./classes.ts";
 import { AccountLimits, limitsKey } from "./limiter.ts";
+
+export const limitsKind = defineKind({
+  name: "account.limits",
+  verbs: ["updated"],
+  view: AccountLimits,
+  seenWith: "account.view",
+});
 
 const StoredLimits = AccountLimits.extend({ version: z.int() });
 
@@ -18,12 +27,18 @@ export async function setOwnLimit(
   name: LimitClass,
   limit: Limit | undefined,
 ): Promise<z.output<typeof AccountLimits>> {
-  return table.commit(async () => {
+  return operatorCommit(
+    table,
+    accountId,
+    "limits",
+    new Date(),
+  )(async () => {
     const { classes = {}, version = 0 } = (await table.get(limitsKey(accountId), StoredLimits)) ?? {};
     const { [name]: _, ...others } = classes;
     const changed = { classes: limit ? { ...others, [name]: limit } : others };
     return {
       value: changed,
+      changes: [change(limitsKind, "updated", accountId, { before: { classes }, after: changed })],
       writes: [
         { check: accountKey(accountId), if: "present", orElse: notFound },
         {

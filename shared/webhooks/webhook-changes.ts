@@ -110,10 +110,13 @@ export async function rotateSecret(
   accountId: string,
   id: string,
   overlapSeconds: number,
-  { table, commit, now }: Context,
+  context: Context,
   { secrets }: Outside,
 ): Promise<WithSecret> {
-  await getWebhook(table, accountId, id);
+  const { table, commit, now } = context;
+  // Who has the secret can speak as us about whatever the webhook is told of.
+  const { event_types } = await getWebhook(table, accountId, id);
+  await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });
   return commit(async () => {
     const old = await getWebhook(table, accountId, id);

@@ -57,6 +57,8 @@ export const webhookKind = defineKind({
   name: "webhook",
   verbs: ["created", "updated", "deleted", "secret_rotated", "disabled", "tested", "redelivered"],
   view: Webhook,
+  // A query often holds a credential; the record and other webhooks get to know that there is one.
+  redact: ({ url, ...view }) => ({ ...view, url: String(url).replace(/\?.*$/s, "?…") }),
   seenWith: "webhook.manage",
 });
 

@@ -162,17 +162,49 @@ test.each(["", " ", "with space", "é", "x".repeat(256)])("a key of the form %j 
   expect(await namesIn(account)).toEqual([]);
 });
 
-test("a program that is sent again with its key does nothing twice", async () => {
-  const account = await newAccount();
-  const code = ["Sales", "Support"].map((name) => `workspaces.add(account_id="${account.id}", name="${name}")`);
-  const run = () =>
+describe("a program with a key", () => {
+  const run = ({ owner }: Account, code: string, key: string) =>
     request("POST", "/v1/public/a2a", {
-      token: account.owner.token,
-      body: { request_id: "r", session_id: "s", code: code.join("\n") },
-      headers: { "idempotency-key": "program" },
+      token: owner.token,
+      body: { request_id: "r", session_id: "s", code },
+      headers: { "idempotency-key": key },
     });
-  const first = await run();
-  expect(first.body.status).toBe("completed");
-  expect((await run()).text).toBe(first.text);
-  expect(await namesIn(account)).toEqual(["Sales", "Support"]);
+  const adding = ({ id }: Account, ...names: string[]) =>
+    names.map((name) => `workspaces.add(account_id="${id}", name="${name}")`).join("\n");
+
+  test("answers the same envelope again, and does nothing twice", async () => {
+    const account = await newAccount();
+    const code = `${adding(account, "Sales", "Support")}\nworkspaces.list(account_id="${account.id}")`;
+    const first = await run(account, code, "k");
+    expect(first.body.status).toBe("completed");
+    await post(account, "Later", "other");
+    const again = await run(account, code, "k");
+    expect([again.text, again.headers["idempotency-replayed"]]).toEqual([first.text, "true"]);
+    expect(await namesIn(account)).toEqual(["Sales", "Support", "Later"]);
+  });
+
+  test("is a 422 when the key was used for another program", async () => {
+    const account = await newAccount();
+    await run(account, adding(account, "Sales"), "k");
+    const { status, body } = await run(account, adding(account, "Support"), "k");
+    expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
+  });
+
+  test("that failed may be sent again: what was done is not done twice, and the rest is done", async () => {
+    const account = await newAccount();
+    const other = (await post(account, "Support", "other")).body;
+    const failed = await run(account, adding(account, "Sales", "Support"), "k");
+    expect(failed.body).toMatchObject({ status: "failed", error: { code: "workspace_name_taken" } });
+    await request("DELETE", `${path(account)}/${other.id}`, { token: account.owner.token });
+    const again = await run(account, adding(account, "Sales", "Support"), "k");
+    expect(again.body.status).toBe("completed");
+    expect(await namesIn(account)).toEqual(["Sales", "Support"]);
+  });
+
+  test("whose envelope holds a secret is not kept", async () => {
+    const account = await newAccount();
+    const code = `auth.service_accounts.create(account_id="${account.id}", name="Backup")`;
+    expect((await run(account, code, "k")).body.status).toBe("completed");
+    expect((await run(account, code, "k")).body).toMatchObject({ status: 409, code: "secret_already_shown" });
+  });
 });

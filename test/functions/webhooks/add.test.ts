@@ -143,3 +143,12 @@ test("addresses of this machine are taken where the environment allows them", as
   const account = await newAccount();
   expect((await call(account, "POST", "", { url: await acceptingUrl(), event_types })).status).toBe(201);
 });
+
+test("a credential in the URL's query is neither on record nor told to other webhooks", async () => {
+  const account = await newAccount();
+  const { body } = await call(account, "POST", "", { url: "https://example.com/in?token=hidden", event_types });
+  expect(body.url).toBe("https://example.com/in?token=hidden");
+  const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });
+  expect(log.text).toContain("https://example.com/in?…");
+  expect(log.text).not.toContain("hidden");
+});

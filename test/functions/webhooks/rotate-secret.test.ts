@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { storedOf } from "../../support/doors.ts";
 import { call, holdsFor, keepingReceiver } from "../../support/webhooks.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, newMember } from "../../support/world.ts";
 
 async function scene() {
   const account = await newAccount();
@@ -51,4 +51,14 @@ test.each([-1, 604_801, 1.5, "60"])("refuses an overlap of %j", async (overlap_s
   const { rotate } = await scene();
   const { status, body } = await rotate({ overlap_seconds });
   expect([status, body.detail[0].loc]).toEqual([422, ["body", "overlap_seconds"]]);
+});
+
+test("who may not see all that a webhook is told of does not get the secret to speak about it", async () => {
+  const account = await newAccount();
+  const { url } = await keepingReceiver();
+  const { id } = (await call(account, "POST", "", { url, event_types: ["*"] })).body;
+  const manager = await newMember(account, { role: "manager" });
+  const { body } = await call(account, "POST", `/${id}/rotate-secret`, {}, manager);
+  expect(body).toMatchObject({ status: 403, code: "would_escalate" });
+  expect((await call(account, "GET", `/${id}`)).body.previous_secret_expires_at).toBeNull();
 });

@@ -86,6 +86,11 @@ test("what the operator suspended no top-up lifts, also when it owed before or w
   await suspended.operate("suspended", "2026-03-20");
   await suspended.topUp(10_000);
   expect(await suspended.status()).toBe("suspended");
+  const twice = await sceneOwing();
+  await twice.runOn("2026-03-20", "2026-03-19");
+  await twice.operate("suspended", "2026-03-20");
+  await twice.topUp(10_000);
+  expect(await twice.status()).toBe("suspended");
 });
 
 test("a status that nothing stands behind any more is put right by the next run", async () => {

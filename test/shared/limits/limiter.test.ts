@@ -11,6 +11,7 @@ import {
   rateHeaders,
   type LimiterMemory,
 } from "../../../shared/limits/limiter.ts";
+import { setOwnLimit } from "../../../shared/limits/own-limits.ts";
 import { createLog } from "../../../shared/log.ts";
 import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
 import { request } from "../../support/request.ts";
@@ -146,7 +147,8 @@ test("when the table is gone, open classes let pass and closed ones do not", asy
 
 test("the headers say the quota, its window, what is left and when it is whole again", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
-  expect(rateHeaders(await ask({ memory, at }))).toEqual({
+  const state = await ask({ memory, at });
+  expect(state && rateHeaders(state)).toEqual({
     "ratelimit-policy": '"default";q=100;w=10',
     ratelimit: '"default";r=99;t=1',
   });
@@ -190,4 +192,35 @@ test("a program is charged its score before it runs", async () => {
   const first = await run();
   expect(first.body).toMatchObject({ status: "completed", complexity_score: 160 });
   expect(await run()).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+});
+
+test("an account's own limit holds for programs too, beside what they are charged for their score", async () => {
+  const { id, owner } = await newAccount();
+  await setOwnLimit(testTable(), id, "default", { perMinute: 6, burst: 2 });
+  const code = Array.from({ length: 5 }, () => `workspaces.list(account_id="${id}")`).join("\n");
+  const body = { request_id: "r", session_id: "s", code };
+  const { body: envelope } = await request("POST", "/v1/public/a2a", { token: owner.token, body });
+  expect(envelope.responses.map(({ status }: { status: string }) => status)).toEqual([
+    "completed",
+    "completed",
+    "failed",
+    "skipped",
+    "skipped",
+  ]);
+  expect(envelope.error.code).toBe("rate_limited");
+});
+
+test("what cannot be read counts like any other request", { timeout: 30_000 }, async () => {
+  const { id, owner } = await newAccount();
+  const send = (body: string, type: string) =>
+    request("POST", `/v1/public/accounts/${id}/workspaces`, {
+      token: owner.token,
+      body,
+      headers: { "content-type": type },
+    });
+  const sent = Array.from({ length: 150 }, (_, index) =>
+    index % 2 === 0 ? send("{", "application/json") : send("a=b", "text/plain"),
+  );
+  const statuses = (await Promise.all(sent)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([400, 415, 429]));
 });

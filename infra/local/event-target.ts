@@ -13,6 +13,8 @@ export type EventTargetOptions = {
   onError: (error: unknown) => void;
   /** How many events the handler has at a time. */
   atOnce?: number;
+  /** How many of them may be of one account. */
+  perAccount?: number;
   retries?: number;
   /** Before the first retry; it doubles from one to the next. */
   retryDelayMs?: number;
@@ -23,19 +25,35 @@ const idleMs = 10_000;
 
 /**
  * A rule's target, done in this process: the handler is called with every event of the queue, many at a time, so
- * that a slow one holds up no other, and again when it fails. An event leaves the queue when it is dealt with: one
- * that a crash interrupts comes again. `stop` waits for the calls at hand.
+ * that a slow one holds up no other, but few of one account, so that none has all the places; and again when it
+ * fails. An event leaves the queue when it is dealt with: one that a crash interrupts comes again. `stop` waits for
+ * the calls at hand.
  */
 export function startEventTarget(options: EventTargetOptions): Poller {
-  const { queue, onError, atOnce = 32 } = options;
+  const { queue, onError, atOnce = 32, perAccount = 4 } = options;
   const stopping = new AbortController();
   const running = new Map<string, Promise<void>>();
+  const accountOf = accountsIn(queue);
   const poller = startPoller({
     idleMs,
     onError,
     work: async () => {
-      const waiting = (await queue.ids()).filter((id) => !running.has(id));
-      for (const id of waiting.slice(0, atOnce - running.size)) {
+      // Before the queue is read: what ends meanwhile is not begun again.
+      const atWork = [...running.keys()];
+      const ids = await queue.ids();
+      accountOf.keepOnly(ids);
+      const counts = new Map<string, number>();
+      const takesPlace = async (id: string): Promise<boolean> => {
+        const account = await accountOf.find(id);
+        const count = counts.get(account) ?? 0;
+        if (count >= perAccount) return false;
+        counts.set(account, count + 1);
+        return true;
+      };
+      for (const id of atWork) await takesPlace(id);
+      for (const id of ids) {
+        if (running.size >= atOnce) break;
+        if (atWork.includes(id) || !(await takesPlace(id))) continue;
         // What could not be handed over waits for the next look.
         const handed = handOver(id, options, stopping.signal).then(poller.wake, onError);
         running.set(
@@ -51,6 +69,23 @@ export function startEventTarget(options: EventTargetOptions): Poller {
       stopping.abort();
       await poller.stop();
       await Promise.all(running.values());
+    },
+  };
+}
+
+/** Whose the events of a queue are: each is read for it once. One that cannot be read counts as nobody else's. */
+function accountsIn(queue: EventQueue) {
+  const known = new Map<string, string>();
+  return {
+    find: async (id: string): Promise<string> => {
+      const account = known.get(id) ?? (await queue.read(id).catch(() => undefined))?.account_id;
+      if (account !== undefined) known.set(id, account);
+      return account ?? id;
+    },
+    /** Forgets those that left the queue. */
+    keepOnly: (ids: readonly string[]): void => {
+      const there = new Set(ids);
+      for (const id of known.keys()) if (!there.has(id)) known.delete(id);
     },
   };
 }

@@ -2,8 +2,8 @@ import type { Table } from "../table/table.ts";
 import { deliveryKey, updateWrite, type Loaded, type StoredDelivery } from "./delivery.ts";
 import { planDisabling, systemCommit } from "./disabling.ts";
 import { moveDue } from "./due.ts";
-import { afterAbandoning, afterTry } from "./outcome.ts";
-import { noteSuccess } from "./success.ts";
+import { afterAbandoning, afterTry, isReceivers } from "./outcome.ts";
+import { noteFailure, noteSuccess } from "./success.ts";
 import { tryOnce, type Sending } from "./try.ts";
 
 /** What the workers deliver with; `random`, in [0, 1), spreads the retries. */
@@ -47,7 +47,7 @@ async function settle(before: StoredDelivery, after: StoredDelivery, { table, no
       const { writes, changes } = await planDisabling(table, after, at);
       const update = { ...updateWrite(after), orElse: () => new Superseded() };
       const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
-      return { value: after.status, writes: [update, ...due, ...writes], changes };
+      return { value: after.status, writes: [update, ...due, ...writes], changes, housekeeping: true };
     });
   } catch (error) {
     if (error instanceof Superseded) return "skipped";
@@ -71,5 +71,6 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Work): 
   const tried = await tryOnce(webhook, delivery, body, work);
   const turn = await settle(claimed, afterTry(claimed, tried, work.now(), work.random), work);
   if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
+  else if (isReceivers(tried.attempt)) await noteFailure(work.table, delivery, work.now());
   return turn;
 }

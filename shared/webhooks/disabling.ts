@@ -5,7 +5,7 @@ import { recorder, type Commit } from "../changes/recorder.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { StoredDelivery } from "./delivery.ts";
-import { isGone } from "./outcome.ts";
+import { isGone, isReceivers } from "./outcome.ts";
 import { hasSucceededSince } from "./success.ts";
 import { findWebhook, putWebhook, webhookKind, type StoredWebhook } from "./webhook.ts";
 
@@ -22,15 +22,12 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
     now,
   });
 
-/** Failures that say nothing of the receiver. */
-const ours: ReadonlySet<unknown> = new Set(["internal_error", "webhook_disabled", "webhook_deleted"]);
-
 /** Why a failed delivery disables its webhook: the receiver is gone, or had no success since the delivery began. */
 async function reasonOf(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
   const last = delivery.attempts.at(-1);
   if (delivery.status !== "failed" || !last) return undefined;
   if (isGone(last)) return "gone";
-  if (ours.has(last.error)) return undefined;
+  if (!isReceivers(last)) return undefined;
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 

@@ -3,6 +3,7 @@ import { deliver, type Turn, type Work } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { inParallel } from "./parallel.ts";
+import { failingAmong } from "./success.ts";
 import { listWebhooks, webhookLimit, type StoredWebhook } from "./webhook.ts";
 
 const atOnce = 5;
@@ -11,8 +12,9 @@ const firstDueMs = 120_000;
 
 /**
  * Creates the deliveries of an event, one for each active webhook that wants it, unless they are there already,
- * and tries the new ones once. Every delivery that this promises is written before the first one is sent. Throws
- * when one could not be written: the same event dispatched again makes what is missing.
+ * and tries the new ones once, but leaves those of a failing webhook to the next sweep: it holds up no other then.
+ * Every delivery that this promises is written before the first one is sent. Throws when one could not be written:
+ * the same event dispatched again makes what is missing. Answers what came of the new ones.
  */
 export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[]> {
   const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
@@ -22,20 +24,28 @@ export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[
       created_at <= event.timestamp &&
       event_types.some((pattern) => matches(pattern, event.type)),
   );
-  const created = await inParallel(wanting, atOnce, (webhook) => createDelivery(event, webhook, work));
+  const failing = await failingAmong(
+    work.table,
+    wanting.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
+  );
+  const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
+  const created = await inParallel(wanting, atOnce, (webhook) => createDelivery(event, webhook, work, dueMs(webhook)));
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
-  const tried = await inParallel(fresh, atOnce, (loaded) => deliver(loaded, work));
+  const tried = await inParallel(fresh, atOnce, async (loaded) =>
+    failing.has(loaded.delivery.webhook_id) ? loaded.delivery.status : deliver(loaded, work),
+  );
   for (const one of tried)
     if (one.status === "rejected") work.log.error("delivery not tried", { reason: String(one.reason) });
   for (const one of created) if (one.status === "rejected") throw one.reason;
   return tried.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
-/** Writes the delivery of an event to a webhook with what has the sweep try it; undefined when it was there. */
+/** Writes the delivery of an event to a webhook, for the sweep to try after `dueMs`; undefined when it was there. */
 export function createDelivery(
   event: PublishedEvent,
   webhook: StoredWebhook,
   { table, now }: Pick<Work, "table" | "now">,
+  dueMs: number = firstDueMs,
 ): Promise<Loaded | undefined> {
   const body = bodyOf(event);
   const place = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
@@ -43,7 +53,7 @@ export function createDelivery(
     const [there] = await table.getMany([deliveryKey(place)]);
     if (there) return { value: undefined, writes: [] };
     const at = now();
-    const delivery = newDelivery(place, new Date(at.getTime() + firstDueMs), at);
+    const delivery = newDelivery(place, new Date(at.getTime() + dueMs), at);
     return { value: { delivery, body, webhook }, writes: createWrites(delivery, body, at) };
   });
 }

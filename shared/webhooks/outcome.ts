@@ -49,5 +49,11 @@ export function afterAbandoning(
   return { ...noted(delivery, attempt, now), attempt_count, status: "failed", next_attempt_at: null };
 }
 
+/** Failures that say nothing of the receiver. */
+const ours: ReadonlySet<DeliveryAttempt["error"]> = new Set(["internal_error", "webhook_disabled", "webhook_deleted"]);
+
+/** Whether the receiver is why an attempt failed. */
+export const isReceivers = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
+
 /** Whether the receiver says that it wants no more of this (RFC 9110, section 15.5.11). */
 export const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;

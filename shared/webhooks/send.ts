@@ -26,7 +26,7 @@ export type Sent = {
 };
 
 type Message = { url: string; headers: Record<string, string>; body: string };
-type Options = { allowLoopback: boolean; timeoutMs?: number; lookup?: Lookup };
+type Options = { allowLoopback: boolean; timeoutMs?: number; bodyTimeoutMs?: number; lookup?: Lookup };
 type Answer = Omit<Sent, "durationMs">;
 
 const userAgent = "hosted-mail-webhooks/1";
@@ -60,8 +60,10 @@ function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): ()
   return () => (signal.aborted ? "timed_out" : failure);
 }
 
+type Exchange = { to: Address; bodyTimeoutMs: number; signal: AbortSignal };
+
 /** Sends a request to a pinned address, and settles when the answer ends, is too long, or time is up. */
-function exchange({ url, headers, body }: Message, to: Address, signal: AbortSignal): Promise<Answer> {
+function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<Answer> {
   return new Promise((resolve) => {
     const target = new URL(url);
     const secure = target.protocol === "https:";
@@ -81,13 +83,16 @@ function exchange({ url, headers, body }: Message, to: Address, signal: AbortSig
     });
     const failure = watch(request, secure, signal);
     let answer: Answer | undefined;
+    let bodyTimer: NodeJS.Timeout | undefined;
     const settle = (): void => {
+      clearTimeout(bodyTimer);
       resolve(answer ?? { error: failure() });
       request.destroy();
     };
     request.on("error", settle).on("close", settle);
     request.on("response", (response) => {
       answer = answerOf(response);
+      bodyTimer = setTimeout(settle, bodyTimeoutMs);
       let readBytes = 0;
       response.on("data", (chunk: Buffer) => {
         readBytes += chunk.length;
@@ -104,12 +109,13 @@ const expiry = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 
-async function deliver(message: Message, { allowLoopback, lookup }: Options, signal: AbortSignal): Promise<Answer> {
+async function deliver(message: Message, options: Options, signal: AbortSignal): Promise<Answer> {
+  const { allowLoopback, lookup, bodyTimeoutMs = 1_000 } = options;
   if (checkUrl(message.url, { allowLoopback })) return { error: "blocked_address" };
   try {
     const resolving = resolvePublic(hostOf(new URL(message.url)), { allowLoopback, lookup });
     const address = await Promise.race([resolving, expiry(signal)]);
-    return address ? await exchange(message, address, signal) : { error: "timed_out" };
+    return address ? await exchange(message, { to: address, bodyTimeoutMs, signal }) : { error: "timed_out" };
   } catch (error) {
     if (error instanceof AddressRefused) return { error: error.reason };
     throw error;
@@ -119,8 +125,8 @@ async function deliver(message: Message, { allowLoopback, lookup }: Options, sig
 /**
  * Posts one webhook as JSON, to a public address resolved once, over a connection of its own, with the
  * certificate verified for the URL's host. Redirects are not followed. All of it ends after `timeoutMs`; an
- * answer counts by its status, and of its body up to 16 KiB are read and forgotten. It never throws for what
- * the receiver does.
+ * answer counts by its status, and of its body up to 16 KiB are read and forgotten, for `bodyTimeoutMs` at most
+ * (a second). It never throws for what the receiver does.
  */
 export async function send(message: Message, options: Options): Promise<Sent> {
   const startedMs = performance.now();

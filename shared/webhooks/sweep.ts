@@ -2,46 +2,95 @@ import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { dueKey, readDue, type Due } from "./due.ts";
 import { inParallel } from "./parallel.ts";
+import { failingAmong } from "./success.ts";
+import { inTurns } from "./turns.ts";
+import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
+type Outcome = Turn | "stale" | "error";
 
 /** How many deliveries were due, and how often each thing came of their turns. */
-export type Swept = { due: number } & Partial<Record<Turn | "stale" | "error", number>>;
+export type Swept = { due: number } & Partial<Record<Outcome, number>>;
+
+/** How many deliveries of a failing webhook are tried in a run, as long as they are accepted. */
+const failingLimit = 3;
 
 /**
- * Tries the deliveries that are due, webhook by webhook in turns so that one with many holds up no other: up to
- * `limit` in a run, `atOnce` at the same time, and none is begun after `budgetMs`. What fails on our side is
- * logged and stays due.
+ * Tries the deliveries that are due, in turns over the accounts and over the webhooks of each, so that one with many
+ * holds up no other: up to `limit` in a run, `atOnce` at the same time, and none is begun after `budgetMs`. Failing
+ * webhooks have as many places of their own: of each a few deliveries are tried, one after the other. Once a webhook
+ * fails, its others wait for the next run. What fails on our side is logged and stays due.
  */
 export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
   const { limit = 200, atOnce = 10, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
-  const due = await readDue(work.table, work.now());
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
-  const turns = await inParallel(inTurns(due).slice(0, limit), atOnce, (one) => turnOf(one, work), isOver);
+  const due = await readDue(work.table, work.now());
+  const failing = await activeAndFailing(due, work);
+  const healthy = inFairTurns(due.filter(({ webhook_id }) => !failing.has(webhook_id)));
+  const probes = inFairTurns(due.filter(({ webhook_id }) => failing.has(webhook_id)));
+  const failed = new Set<string>();
+  const run = (items: Due[][]) =>
+    inParallel(items.slice(0, limit), atOnce, (few) => tryInOrder(few, failed, isOver, work), isOver);
+  const ran = await Promise.all([run(healthy.map((one) => [one])), run(perWebhook(probes))]);
   const swept: Swept = { due: due.length };
-  for (const turn of turns) {
-    const name = turn.status === "fulfilled" ? turn.value : "error";
-    swept[name] = (swept[name] ?? 0) + 1;
-    if (turn.status === "rejected") work.log.error("delivery not tried", { reason: String(turn.reason) });
+  for (const turns of ran.flat()) {
+    if (turns.status === "rejected") throw turns.reason;
+    for (const name of turns.value) swept[name] = (swept[name] ?? 0) + 1;
   }
   return swept;
 }
 
-async function turnOf(due: Due, work: Work): Promise<Turn | "stale"> {
-  const loaded = await loadDelivery(work.table, due, work.now());
-  if (loaded?.delivery.next_attempt_at === due.at) return deliver(loaded, work);
-  await work.table.attempt({ delete: dueKey(due, due.at) });
-  return "stale";
+/** The webhooks that are failing. What is due of one that is disabled or gone is given up, which takes no time. */
+async function activeAndFailing(due: readonly Due[], { table }: Work): Promise<Set<string>> {
+  const places = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
+  const failing = await failingAmong(table, places);
+  const candidates = places.filter(({ webhook_id }) => failing.has(webhook_id));
+  const rows = await table.getMany(candidates.map((one) => webhookKey(one.account_id, one.webhook_id)));
+  const active = StoredWebhook.pick({ id: true, status: true });
+  const isActive = (one: Due, index: number): boolean => {
+    const { data } = active.safeParse(rows[index]);
+    return data?.id === one.webhook_id && data.status === "active";
+  };
+  return new Set(candidates.filter(isActive).map(({ webhook_id }) => webhook_id));
 }
 
-/** The first of every webhook, then the second of each, and so on; each webhook's own in their order. */
-function inTurns(due: readonly Due[]): Due[] {
-  const places = new Map<string, number>();
-  const placed = due.map((one) => {
-    const place = places.get(one.webhook_id) ?? 0;
-    places.set(one.webhook_id, place + 1);
-    return { one, place };
-  });
-  return placed.toSorted((a, b) => a.place - b.place).map(({ one }) => one);
+const inFairTurns = (due: readonly Due[]): Due[] =>
+  inTurns(
+    inTurns(due, ({ webhook_id }) => webhook_id),
+    ({ account_id }) => account_id,
+  );
+
+/** The first few of each webhook, the webhooks in the order of their first. */
+function perWebhook(due: readonly Due[]): Due[][] {
+  const webhooks = Map.groupBy(due, ({ webhook_id }) => webhook_id);
+  return [...webhooks.values()].map((all) => all.slice(0, failingLimit));
+}
+
+async function tryInOrder(
+  few: readonly Due[],
+  failed: Set<string>,
+  isOver: () => boolean,
+  work: Work,
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const due of few) {
+    if (failed.has(due.webhook_id) || isOver()) break;
+    const outcome = await turnOf(due, work);
+    outcomes.push(outcome);
+    if (outcome === "pending") failed.add(due.webhook_id);
+  }
+  return outcomes;
+}
+
+async function turnOf(due: Due, work: Work): Promise<Outcome> {
+  try {
+    const loaded = await loadDelivery(work.table, due, work.now());
+    if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, work);
+    await work.table.attempt({ delete: dueKey(due, due.at) });
+    return "stale";
+  } catch (error) {
+    work.log.error("delivery not tried", { reason: String(error) });
+    return "error";
+  }
 }

@@ -79,9 +79,9 @@ export function eventIn(accountId: string, type: string, now: Date, more: object
   };
 }
 
-/** An account on a table of its own, where nobody else's deliveries are due. */
-export async function newScene() {
-  const table = await newTable();
+/** An account on a table of its own, where nobody else's deliveries are due, unless one is given. */
+export async function newScene(given?: Table) {
+  const table = given ?? (await newTable());
   const accountId = randomUUID();
   const work = workOn(table);
   const { now, log, clock } = work;

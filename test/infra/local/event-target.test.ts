@@ -18,11 +18,11 @@ function newFolder(): string {
 let count = 0;
 
 /** An event that is newer than those before it. */
-const newEvent = (): QueuedEvent => ({
+const newEvent = (account_id: unknown = "acc"): QueuedEvent => ({
   id: timeOrderedId(new Date(1_750_000_000_000 + count++)),
   type: "thing.changed",
   timestamp: "2026-07-01T12:00:00.000Z",
-  account_id: "acc",
+  account_id: String(account_id),
   resource: { type: "thing", id: "a" },
   actor: { type: "user", id: "u" },
   data: { n: count },
@@ -77,7 +77,7 @@ test("a call that does not end holds up no other event; so many are made at a ti
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   const [release, three] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const events = Array.from({ length: 12 }, newEvent);
+  const events = Array.from({ length: 12 }, () => newEvent());
   for (const event of events) await queue.put(event);
   let [now, most] = [0, 0];
   const { emptied, calls } = targetOn(folder, {
@@ -96,6 +96,28 @@ test("a call that does not end holds up no other event; so many are made at a ti
   expect([calls.length, most]).toEqual([12, 3]);
   release.resolve();
   await emptied();
+});
+
+test("an account whose calls do not end has four places at most, also while more come in, and holds up no other", async () => {
+  const folder = newFolder();
+  const queue = eventQueueIn(folder);
+  const release = Promise.withResolvers<void>();
+  const stuck = Array.from({ length: 40 }, () => newEvent("stuck"));
+  const quick = Array.from({ length: 3 }, () => newEvent("quick"));
+  for (const event of [...stuck, ...quick]) await queue.put(event);
+  const { calls, emptied, target } = targetOn(folder, {
+    handler: async ({ detail }) => (detail.account_id === "stuck" ? release.promise : undefined),
+  });
+  onTestFinished(() => release.resolve());
+  const callsOf = (account: string) => calls.filter(({ detail }) => detail.account_id === account).length;
+  await vi.waitFor(() => expect(callsOf("quick")).toBe(3), 5_000);
+  await queue.put(newEvent("quick"));
+  target.wake();
+  await vi.waitFor(() => expect(callsOf("quick")).toBe(4), 5_000);
+  expect(callsOf("stuck")).toBe(4);
+  release.resolve();
+  await emptied();
+  expect([callsOf("stuck"), callsOf("quick")]).toEqual([40, 4]);
 });
 
 test("an event whose handler fails is handed over again, and given up with the reason after its retries", async () => {

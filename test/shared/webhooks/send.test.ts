@@ -108,6 +108,14 @@ test("a receiver that drips its body for ever is left when time is up, and its s
   await left.promise;
 });
 
+test("once the status is known, a body that drips is not waited for until time is up", async () => {
+  const { url } = await rawReceiver((socket) =>
+    drip(socket, "HTTP/1.1 500 Oh\r\ncontent-length: 1000000\r\n\r\n", "."),
+  );
+  const sent = await send(message(url), { ...local, timeoutMs: 600_000, bodyTimeoutMs: 20 });
+  expect(sent).toEqual({ statusCode: 500, error: "unsuccessful_status", durationMs: expect.any(Number) });
+});
+
 function drip(socket: Socket, first: string, next: string): void {
   socket.write(first);
   const timer = setInterval(() => socket.write(next), 5);

@@ -66,6 +66,7 @@ test("a webhook that accepts other events is not disabled for the one it never a
   const event = scene.event();
   await dispatch(event, scene.work);
   await dispatch(scene.event(), scene.work);
+  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
   for (let count = 1; count < attemptLimit; count++) {
     const delivery = (await scene.deliveries(id)).find((one) => one.id === event.id);
     scene.passUntil(delivery?.next_attempt_at);
@@ -170,4 +171,15 @@ test("a run is bounded, what it leaves stays due, and a webhook with many holds 
   expect(await sweep(scene.work, { limit: 2 })).toEqual({ due: 6, succeeded: 2 });
   expect([busy.received.length, quiet.received.length]).toEqual([1, 1]);
   expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 4 });
+});
+
+test("a run takes from the accounts in turns, however many webhooks one has", async () => {
+  const scene = await newScene();
+  const other = await newScene(scene.work.table);
+  const [busy, quiet] = [await keepingReceiver(), await keepingReceiver()];
+  for (let count = 0; count < 3; count++) await scene.dieAfterCreating((await scene.subscribe(busy.url)).id);
+  await other.dieAfterCreating((await other.subscribe(quiet.url)).id);
+  scene.passMinutes(4);
+  expect(await sweep(scene.work, { limit: 2 })).toEqual({ due: 4, succeeded: 2 });
+  expect([busy.received.length, quiet.received.length]).toEqual([1, 1]);
 });

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+
+import { dispatch } from "../../../shared/webhooks/dispatch.ts";
+import { successKey } from "../../../shared/webhooks/success.ts";
+import { sweep } from "../../../shared/webhooks/sweep.ts";
+import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
+import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { keepingReceiver, newScene } from "../../support/webhooks.ts";
+
+test("a failing webhook's first attempts are left to the sweep, which tries one of them a run until one is accepted", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver((count) => ({ status: count < 4 ? 500 : 204 }));
+  const { id } = await scene.subscribe(url);
+  expect(await dispatch(scene.event(), scene.work)).toEqual(["pending"]);
+  for (let count = 0; count < 6; count++) expect(await dispatch(scene.event(), scene.work)).toEqual(["pending"]);
+  expect(received).toHaveLength(1);
+  expect((await scene.deliveries(id)).filter(({ attempt_count }) => attempt_count === 0)).toHaveLength(6);
+  expect(await sweep(scene.work)).toEqual({ due: 6, pending: 1 });
+  expect(await sweep(scene.work)).toEqual({ due: 5, pending: 1 });
+  expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 3 });
+  expect(received).toHaveLength(6);
+  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
+  expect(await dispatch(scene.event(), scene.work)).toEqual(["succeeded"]);
+});
+
+test("when a webhook fails in a run, its others wait for the next", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  for (let count = 0; count < 6; count++) await scene.dieAfterCreating(id);
+  scene.passMinutes(2);
+  expect(await sweep(scene.work, { atOnce: 1 })).toEqual({ due: 6, pending: 1 });
+  expect(received).toHaveLength(1);
+});
+
+test("since when a webhook fails is kept until a success, and written once", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver((count) => ({ status: count === 2 || count === 5 ? 204 : 500 }));
+  const { id } = await scene.subscribe(url);
+  const since = async () =>
+    (await scene.work.table.getMany([successKey(scene.accountId, id)])).map((row) => row?.["failing_since"]);
+  const begun = scene.work.now().toISOString();
+  await dispatch(scene.event(), scene.work);
+  expect(await since()).toEqual([begun]);
+  await dispatch(scene.event(), scene.work);
+  await sweep(scene.work);
+  expect(await since()).toEqual([undefined]);
+  scene.passMinutes(0.1);
+  const again = scene.work.now().toISOString();
+  await dispatch(scene.event(), scene.work);
+  scene.passMinutes(0.1);
+  await dispatch(scene.event(), scene.work);
+  await sweep(scene.work);
+  expect(await since()).toEqual([again]);
+  await dispatch(scene.event(), scene.work);
+  await sweep(scene.work);
+  expect(await since()).toEqual([undefined]);
+});
+
+test("what fails on our side does not make a webhook a failing one", async () => {
+  const scene = await newScene();
+  const { id } = await scene.subscribe((await keepingReceiver()).url);
+  const update = webhookKey(scene.accountId, id);
+  await scene.work.table.attempt({ update, set: { sealed_secret: "aes1:broken" } });
+  for (let count = 0; count < 2; count++) await dispatch(scene.event(), scene.work);
+  expect((await scene.deliveries(id)).map(({ attempt_count }) => attempt_count)).toEqual([1, 1]);
+});
+
+test("what is due of a failing webhook is given up in one run once it is disabled", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  for (let count = 0; count < 6; count++) await dispatch(scene.event(), scene.work);
+  await updateWebhook(scene.accountId, id, { active: false }, scene.context);
+  expect(await sweep(scene.work)).toEqual({ due: 5, failed: 5 });
+});
+
+test("a failing webhook that hangs holds up no other, however few are tried at a time", async () => {
+  const scene = await newScene();
+  const [released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const hanging = await keepingReceiver((count) =>
+    count === 1 ? { status: 500 } : { status: 500, after: released.promise },
+  );
+  const good = await keepingReceiver((count) => {
+    if (count === 5) delivered.resolve();
+    return { status: 204 };
+  });
+  await scene.subscribe(hanging.url, "thing.hangs");
+  const { id } = await scene.subscribe(good.url, "thing.works");
+  for (let count = 0; count < 3; count++) await dispatch(scene.event("thing.hangs"), scene.work);
+  scene.passMinutes(1);
+  for (let count = 0; count < 5; count++) await scene.dieAfterCreating(id);
+  scene.passMinutes(3);
+  const sweeping = sweep(scene.work, { atOnce: 1 });
+  await delivered.promise;
+  released.resolve();
+  expect(await sweeping).toEqual({ due: 8, pending: 1, succeeded: 5 });
+});

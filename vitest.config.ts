@@ -9,7 +9,8 @@ export default defineConfig({
   test: {
     ...common,
     globalSetup: ["test/support/global-setup.ts"],
-    maxWorkers: "100%",
+    // One more than there are processors: some tests wait for time-outs and child processes.
+    maxWorkers: "150%",
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
     projects: [
       // Most share a process with others, which spares loading everything for each file.

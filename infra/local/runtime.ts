@@ -8,7 +8,7 @@ import { clock } from "../../shared/clock.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
 import { checkoutPaths } from "./checkout-page.ts";
-import { clockPaths } from "./clock.ts";
+import { clockPaths, restoreClock } from "./clock.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "./engine.ts";
 import { eventPaths } from "./events-page.ts";
@@ -163,6 +163,7 @@ export async function startRuntime<Demo>(
     let demo: Demo | undefined;
     const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
     const { onServed, onError = () => {} } = hooks;
+    await restoreClock(dataDir);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
     const clockPath = await clockPaths(dataDir, workers.onClockMoved);

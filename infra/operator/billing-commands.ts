@@ -8,6 +8,7 @@ import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { usageKey } from "../../shared/billing/usage.ts";
 import { planWallet } from "../../shared/billing/wallet.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
+import { clock } from "../../shared/clock.ts";
 import { Id } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { minorUnits, money, moneyUpTo } from "../../shared/money.ts";
@@ -24,13 +25,11 @@ function showProgress(done: number, total: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${total} accounts${done === total ? "\n" : ""}`);
 }
 
-const now = (): Date => new Date();
-
 async function runBilling(table: Table, date: string | undefined, accountId: string | undefined) {
-  const today = dayOf(now());
+  const today = dayOf(clock());
   const last = date ?? plusDays(today, -1);
   if (last >= today) throw new Error(`${last} is not over: the last day that can be closed is ${plusDays(today, -1)}.`);
-  const work = { table, now, requestId: randomUUID() };
+  const work = { table, now: clock, requestId: randomUUID() };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
     await runAccount(accountId, last, work);
@@ -47,7 +46,7 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(moneyUpTo(100_000_000).parse(amountText)) ?? 0;
-  const now = new Date();
+  const now = clock();
   const { existed, posted } = await operatorCommit(
     table,
     accountId,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { restoreClock } from "../local/clock.ts";
 import { engineNote, localTableName } from "../local/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/engine.ts";
 import { setTableEnvironment } from "../local/runtime.ts";
@@ -28,6 +29,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
       ? await startEngine({ dbPath: join(dataDir, "table.db") })
       : { ...foreignEngine(known), pid: endpoint === undefined ? 0 : null };
   setTableEnvironment(engine);
+  await restoreClock(dataDir);
   await ensureTable(engine.endpoint, localTableName);
   const place = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
   return { table: open(localTableName), place, dataDir, close: engine.stop };

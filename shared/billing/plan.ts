@@ -10,7 +10,7 @@ import { openBook, planBilling, type Book } from "./book.ts";
 import { PlanId, plans } from "./catalogue.ts";
 import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "./days.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
-import { isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
+import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
 
 export const CurrentPlan = z
   .object({
@@ -32,7 +32,7 @@ type CurrentPlan = z.output<typeof CurrentPlan>;
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
   const { state, open } = await openBook(table, accountId, now());
   const today = dayOf(now());
-  const planId = planOn(state, today);
+  const planId = isEnded(state, today) ? null : planOn(state, today);
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
   const isDue = open.length > 0;
   return {
@@ -82,7 +82,7 @@ function requireNothingDue({ open }: Book): void {
 
 /**
  * Changes the plan from a day on, today if not said: days before it stay on the plan they were on, so that
- * both are charged for their days. 409 `plan_unchanged`, `payment_due`; 422 for a day that is over.
+ * both are charged for their days. 409 `plan_unchanged`, `payment_due`; 422 for a day that is over or far away.
  */
 export function changePlan(
   accountId: string,
@@ -93,16 +93,19 @@ export function changePlan(
   return commit(async () => {
     const at = now();
     const today = dayOf(at);
-    const from = effective ?? today;
-    if (from < today) throw dayIsOver();
+    const asked = effective ?? today;
+    if (asked < today) throw badDay("This day is over already");
+    if (asked > plusDays(today, furthestDays)) throw badDay("This day is more than a year away");
     let answer: PlanAnswer | undefined;
     const { writes, changes } = await planBilling(table, accountId, at, (book) => {
       requireNothingDue(book);
+      // A day that is charged already stays on the plan it was charged by.
+      const from = asked < book.state.accrue_from ? book.state.accrue_from : asked;
       const previous = planOn(book.state, from);
       if (isForGood(book.state, target, from)) {
         throw new Problem("plan_unchanged", `The account is on ${plans[target].name} then already.`);
       }
-      book.state = withPlan(book.state, target, from);
+      book.state = withPlan(book.state, target, from, today);
       book.changes.push(changed("changed", accountId, previous, target, from));
       answer = answerOf(book, previous, target, from);
     });
@@ -114,12 +117,14 @@ export function changePlan(
 const changed = (verb: "changed" | "cancelled", id: string, before: PlanId | null, after: PlanId | null, from: Day) =>
   change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
 
-const dayIsOver = (): InvalidInput =>
-  new InvalidInput([{ loc: ["body", "effective_date"], msg: "This day is over already", type: "value_error" }]);
+const furthestDays = 366;
+
+const badDay = (msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", "effective_date"], msg, type: "value_error" }]);
 
 /**
- * Cancels the plan: from the first day after the month on, or from today on, with what was used until
- * yesterday invoiced at once. 409 `plan_cancelled`.
+ * Cancels the plan: from the first day after the month on, or at once, with what was used until today, this day
+ * included, invoiced. 409 `plan_cancelled`.
  */
 export function cancelPlan(
   accountId: string,
@@ -133,10 +138,14 @@ export function cancelPlan(
     const { writes, changes } = await planBilling(table, accountId, at, async (book) => {
       const previous = planOn(book.state, today);
       const from = isImmediate ? today : nextMonth(today);
-      if (isForGood(book.state, null, from)) throw new Problem("plan_cancelled", "The plan is cancelled already.");
-      book.state = withPlan(book.state, null, from);
-      if (isImmediate) await settleNow(table, book, plusDays(today, -1));
-      book.changes.push(changed("cancelled", accountId, previous, null, from));
+      if (isEnded(book.state, today) || isForGood(book.state, null, from)) {
+        throw new Problem("plan_cancelled", "The plan is cancelled already.");
+      }
+      // The day that has begun is charged by the plan, at once.
+      if (isImmediate) await settleNow(table, book, today);
+      const without = isImmediate ? plusDays(today, 1) : from;
+      book.state = withPlan(book.state, null, without, today);
+      book.changes.push(changed("cancelled", accountId, previous, null, without));
       answer = answerOf(book, previous, null, from);
     });
     if (!answer) throw new Error("nothing was planned");

@@ -55,9 +55,13 @@ export const plannedAfter = ({ plans }: Pick<BillingState, "plans">, day: Day) =
 export const isForGood = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
   planOn(state, day) === plan_id && plannedAfter(state, day) === undefined;
 
-/** The plans once one begins on a day: whatever was to begin then or later does not. */
-export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day): BillingState {
-  const kept = state.plans.filter((plan) => plan.from < from);
+/** Whether the plan was cancelled at once today: the day is charged already, and there is none after it. */
+export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
+  state.accrue_from > today && isForGood(state, null, plusDays(today, 1));
+
+/** The plans once one begins on a day: whatever else was to begin after today does not, so that they stay few. */
+export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day, today: Day): BillingState {
+  const kept = state.plans.filter((plan) => plan.from < from && plan.from <= today);
   return { ...state, plans: [...kept, { plan_id, from }] };
 }
 

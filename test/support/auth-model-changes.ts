@@ -27,6 +27,12 @@ function handable(model: AuthModel, giver: Asker, accountId: string, given: Gran
 const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
   givenTo(model, accountId, lineage(model, groupId)).every((given) => handable(model, giver, accountId, given));
 
+/** Only owners take away from what owns the account. */
+const rankHandable = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
+  givenTo(model, accountId, subjects)
+    .filter(({ kind }) => kind === "account_owner")
+    .every((given) => handable(model, giver, accountId, given));
+
 /** The group, service account or workspace belongs to the account; a user need not be known. */
 function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
   const all = { group: model.groups, service_account: model.programs, workspace: model.workspaces };
@@ -85,9 +91,10 @@ export function deleteWorkspace(model: AuthModel, accountId: string, id: string)
   return "done";
 }
 
-export function deleteGroup(model: AuthModel, accountId: string, id: string): Outcome {
+export function deleteGroup(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
   if (!has(model, accountId, "group", id)) return "not_found";
   if ([...model.groups.values()].some(({ parentId }) => parentId === id)) return "group_not_empty";
+  if (!rankHandable(model, actor, accountId, lineage(model, id))) return "would_escalate";
   model.groups.delete(id);
   model.members = model.members.filter(({ groupId }) => groupId !== id);
   purge(model, ({ subject }) => subject.id === id);
@@ -104,6 +111,7 @@ export function moveGroup(
     if (!has(model, accountId, "group", parentId)) return "not_found";
     if (!groupHandable(model, actor, accountId, parentId)) return "would_escalate";
   }
+  if (!rankHandable(model, actor, accountId, lineage(model, id))) return "would_escalate";
   if (lineage(model, parentId).includes(id)) return "group_cycle";
   const { name } = group;
   model.groups.set(id, { accountId, name, ...(parentId === undefined ? {} : { parentId }) });
@@ -125,13 +133,17 @@ export function addMember(model: AuthModel, change: Membership): Outcome {
 }
 
 export function removeMember(model: AuthModel, change: Membership): Outcome {
-  if (!has(model, change.accountId, "group", change.groupId) || !isIn(model, change)) return "not_found";
+  const { accountId, actor, groupId } = change;
+  if (!has(model, accountId, "group", groupId)) return "not_found";
+  if (!rankHandable(model, actor, accountId, lineage(model, groupId))) return "would_escalate";
+  if (!isIn(model, change)) return "not_found";
   model.members = model.members.filter((one) => one.groupId !== change.groupId || one.id !== change.member.id);
   return "done";
 }
 
-export function revokeProgram(model: AuthModel, accountId: string, id: string): Outcome {
+export function revokeProgram(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
   if (!has(model, accountId, "service_account", id)) return "not_found";
+  if (!rankHandable(model, actor, accountId, [id])) return "would_escalate";
   model.programs.delete(id);
   model.members = model.members.filter((member) => member.id !== id);
   purge(model, ({ subject }) => subject.id === id);

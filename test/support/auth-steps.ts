@@ -36,10 +36,10 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
     },
     model: (id) => changes.add(model, "groups", { accountId, name }, id),
   }),
-  "delete group": ({ world: { model }, accountId, group, context }) =>
+  "delete group": ({ world: { model }, accountId, by, group, context }) =>
     group && {
       real: () => deleteGroup(accountId, group.id, context),
-      model: () => changes.deleteGroup(model, accountId, group.id),
+      model: () => changes.deleteGroup(model, { ...by, id: group.id }),
     },
   "move group": ({ world: { model }, accountId, by, group, parent, context }) =>
     group && {
@@ -86,10 +86,10 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
     },
     model: (id) => changes.addProgram(model, accountId, id),
   }),
-  "revoke program": ({ world: { model }, accountId, program, context }) =>
+  "revoke program": ({ world: { model }, accountId, by, program, context }) =>
     program && {
       real: () => revokeServiceAccount(accountId, program.id, context),
-      model: () => changes.revokeProgram(model, accountId, program.id),
+      model: () => changes.revokeProgram(model, { ...by, id: program.id }),
     },
 };
 

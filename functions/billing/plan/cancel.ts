@@ -11,7 +11,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/billing/cancel-plan",
   summary: "Cancel the plan",
   description:
-    "At the end of the month, or at once: then what was used until yesterday is invoiced now. Without a plan nothing more is charged.",
+    "At the end of the month, or at once: then what was used, this day included, is invoiced now. Without a plan nothing more is charged.",
   capability: "billing.manage",
   access: "write",
   params: AccountParams,

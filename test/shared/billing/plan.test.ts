@@ -81,7 +81,7 @@ test("a plan that is cancelled to the end of the month is charged until then, an
   expect(await current()).toMatchObject({ plan_id: null, plan_name: null, price: null, status: "cancelled" });
 });
 
-test("a plan that is cancelled at once is settled until yesterday, at once, and charged once", async () => {
+test("a plan that is cancelled at once is settled at once, the day that has begun included, and charged once", async () => {
   const { cancel, on, topUp, use, invoices, wallet, runOn } = await sceneOfMarch();
   await use({ mailboxes: 31 });
   await topUp(100_000);
@@ -90,10 +90,10 @@ test("a plan that is cancelled at once is settled until yesterday, at once, and 
   await expect(cancel(true)).rejects.toMatchObject({ code: "plan_cancelled" });
   await expect(cancel(false)).rejects.toMatchObject({ code: "plan_cancelled" });
   const bills = async () => (await invoices()).map(({ total, status, period_end }) => [total, status, period_end]);
-  expect(await bills()).toEqual([[3_000, "paid", "2026-03-10"]]);
+  expect(await bills()).toEqual([[3_300, "paid", "2026-03-11"]]);
   await runOn("2026-05-01", "2026-04-30");
-  expect(await bills()).toEqual([[3_000, "paid", "2026-03-10"]]);
-  expect((await wallet()).posted).toBe(97_000);
+  expect(await bills()).toEqual([[3_300, "paid", "2026-03-11"]]);
+  expect((await wallet()).posted).toBe(96_700);
 });
 
 test("a final settlement that the wallet cannot pay is past due, and bars a change until it is paid", async () => {
@@ -103,7 +103,7 @@ test("a final settlement that the wallet cannot pay is past due, and bars a chan
   expect(await current()).toMatchObject({ can_change_plan: false });
   await expect(change("per_mailbox")).rejects.toMatchObject({ code: "payment_due", status: 409 });
   await topUp(1_000);
-  expect(await change("per_mailbox")).toMatchObject({ status: "active", account_status: "active" });
+  expect(await change("per_mailbox")).toMatchObject({ status: "scheduled", account_status: "active" });
 });
 
 test("cancelled at once and resumed in the same month, no day is charged twice", async () => {
@@ -114,10 +114,10 @@ test("cancelled at once and resumed in the same month, no day is charged twice",
   on("2026-03-21");
   await change("per_mailbox");
   await runOn("2026-04-01", "2026-03-31");
-  expect(await accruals()).toHaveLength(10 + 11);
+  expect(await accruals()).toHaveLength(11 + 11);
   expect((await invoices()).map(({ period_start, period_end, total }) => [period_start, period_end, total])).toEqual([
-    ["2026-03-01", "2026-03-10", 161],
-    ["2026-03-11", "2026-03-31", 177],
+    ["2026-03-01", "2026-03-11", 177],
+    ["2026-03-12", "2026-03-31", 177],
   ]);
 });
 
@@ -137,8 +137,8 @@ test("cancelled at once when the daily run is months behind, the run settles eve
   on("2026-06-11");
   expect(await cancel(true)).toMatchObject({ status: "cancelled" });
   await runOn("2026-07-01", "2026-06-30");
-  expect((await accruals()).at(-1)?.day).toBe("2026-06-10");
-  expect((await invoices()).map(({ total }) => total)).toEqual([500, 500, 500, 167]);
+  expect((await accruals()).at(-1)?.day).toBe("2026-06-11");
+  expect((await invoices()).map(({ total }) => total)).toEqual([500, 500, 500, 183]);
 });
 
 test("cancelled at once a few days into a month that follows one without an invoice, both are settled", async () => {
@@ -149,6 +149,6 @@ test("cancelled at once a few days into a month that follows one without an invo
   await cancel(true);
   expect((await invoices()).map(({ period_end, total }) => [period_end, total])).toEqual([
     ["2026-03-31", 500],
-    ["2026-04-03", 50],
+    ["2026-04-04", 67],
   ]);
 });

@@ -76,6 +76,7 @@ async function setEnvironment(
   { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
 ): Promise<void> {
   const { env } = process;
+  await restoreClock(dataDir);
   setTableEnvironment(engine);
   env["TABLE_NAME"] = localTableName;
   env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
@@ -163,7 +164,6 @@ export async function startRuntime<Demo>(
     let demo: Demo | undefined;
     const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
     const { onServed, onError = () => {} } = hooks;
-    await restoreClock(dataDir);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
     const clockPath = await clockPaths(dataDir, workers.onClockMoved);

@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
-
 import * as z from "zod";
 
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "./event-log.ts";
+import { policyOf } from "./html.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 
 const Query = z.object({
@@ -64,14 +63,7 @@ pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-
 .dead { padding: 0.1rem 1rem; border: 1px solid #c0392b; border-radius: 0.25rem; }
 `;
 
-const styleHash = createHash("sha256").update(style).digest("base64");
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const policy = policyOf(style);
 
 const pageAnswer = (html: string): Answer => ({
   status: 200,

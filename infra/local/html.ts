@@ -27,14 +27,14 @@ pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-
 [role="alert"] { border-color: #c0392b; }
 `;
 
-const styleHash = createHash("sha256").update(style).digest("base64");
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** The content security policy of a page that has this one style sheet, no script, and forms to here at most. */
+export function policyOf(sheet: string): string {
+  const hash = createHash("sha256").update(sheet).digest("base64");
+  const rest = ["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"];
+  return ["default-src 'none'", `style-src 'sha256-${hash}'`, ...rest].join("; ");
+}
+
+const policy = policyOf(style);
 
 /** A page of the local runtime: no script, nothing from elsewhere. `content` is HTML, `title` is not. */
 export const htmlAnswer = (status: number, title: string, content: string): Answer => ({

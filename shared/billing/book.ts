@@ -39,8 +39,11 @@ export type Book = {
 
 /** The billing of an account as it is now. 404. */
 export async function openBook(table: Reader, accountId: string, now: Date): Promise<Book> {
+  // In this order: whoever changes the status for a debt writes the state too, so a status that is newer than the
+  // state fails the state's condition, where an older one would go unseen.
+  const stored = await table.get(stateKey(accountId), BillingState);
   const account = await getAccount(table, accountId);
-  const state = (await table.get(stateKey(accountId), BillingState)) ?? firstState(account.created_at);
+  const state = stored ?? firstState(account.created_at);
   const [first, last] = [accrualKey(accountId, state.settle_from), accrualKey(accountId, state.accrue_from)];
   const accruals = (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
   const open = await table.getMany(state.open.map((ordinal) => rowKey(invoicesOf(accountId), ordinal)));

@@ -105,7 +105,7 @@ export function changePlan(
       if (isForGood(book.state, target, from)) {
         throw new Problem("plan_unchanged", `The account is on ${plans[target].name} then already.`);
       }
-      book.state = withPlan(book.state, target, from, today);
+      book.state = withPlan(book.state, target, from);
       book.changes.push(changed("changed", accountId, previous, target, from));
       answer = answerOf(book, previous, target, from);
     });
@@ -117,6 +117,7 @@ export function changePlan(
 const changed = (verb: "changed" | "cancelled", id: string, before: PlanId | null, after: PlanId | null, from: Day) =>
   change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
 
+/** Plans are kept by the day they begin: a year of them has room in one item. */
 const furthestDays = 366;
 
 const badDay = (msg: string): InvalidInput =>
@@ -144,7 +145,7 @@ export function cancelPlan(
       // The day that has begun is charged by the plan, at once.
       if (isImmediate) await settleNow(table, book, today);
       const without = isImmediate ? plusDays(today, 1) : from;
-      book.state = withPlan(book.state, null, without, today);
+      book.state = withPlan(book.state, null, without);
       book.changes.push(changed("cancelled", accountId, previous, null, without));
       answer = answerOf(book, previous, null, from);
     });

@@ -59,9 +59,9 @@ export const isForGood = (state: Pick<BillingState, "plans">, plan_id: PlanId | 
 export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
   state.accrue_from > today && isForGood(state, null, plusDays(today, 1));
 
-/** The plans once one begins on a day: whatever else was to begin after today does not, so that they stay few. */
-export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day, today: Day): BillingState {
-  const kept = state.plans.filter((plan) => plan.from < from && plan.from <= today);
+/** The plans once one begins on a day: whatever was to begin then or later does not. One a day at most. */
+export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day): BillingState {
+  const kept = state.plans.filter((plan) => plan.from < from);
   return { ...state, plans: [...kept, { plan_id, from }] };
 }
 

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-import { ensureTable, startEngine } from "../../infra/local/engine.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import { assign } from "../../shared/auth/authorizations.ts";
 import { createGroup } from "../../shared/auth/groups.ts";
@@ -16,6 +15,7 @@ import { defineRoute, Empty, type Context, type Route } from "../../shared/route
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
 /** The decision of a route and nothing else: what it runs reads nothing. */
@@ -44,21 +44,7 @@ const groupCount = 20;
 const barReadUnits = 2;
 
 /** What authenticating a request costs, and what deciding it costs beyond what the route itself reads, by who asks. */
-export async function decisionCost(): Promise<Figure[]> {
-  const engine = await startEngine();
-  try {
-    Object.assign(process.env, {
-      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
-      AWS_REGION: "local",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-    });
-    await ensureTable(engine.endpoint, "bench");
-    return await measure();
-  } finally {
-    await engine.stop();
-  }
-}
+export const decisionCost = (): Promise<Figure[]> => onOwnEngine(measure);
 
 type Asker = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-import { ensureTable, startEngine } from "../../infra/local/engine.ts";
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { createLog } from "../../shared/log.ts";
 import type { Context } from "../../shared/route.ts";
@@ -9,6 +8,7 @@ import { appendRows, readList, removeRows, type List } from "../../shared/table/
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
 import { addWorkspace, listWorkspaces } from "../../shared/workspaces.ts";
+import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
 const rows = 100_000;
@@ -16,21 +16,7 @@ const deletedShare = 0.1;
 const batch = 90;
 
 /** What a page, an addition and a deletion cost in an account of 100,000 workspaces, 10 % of them deleted at random. */
-export async function pageCost(): Promise<Figure[]> {
-  const engine = await startEngine();
-  try {
-    Object.assign(process.env, {
-      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
-      AWS_REGION: "local",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-    });
-    await ensureTable(engine.endpoint, "bench");
-    return await measure();
-  } finally {
-    await engine.stop();
-  }
-}
+export const pageCost = (): Promise<Figure[]> => onOwnEngine(measure);
 
 async function measure(): Promise<Figure[]> {
   const accountId = randomUUID();

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 
 import { route as addRoute } from "../../functions/workspaces/add.ts";
 import { route as getRoute } from "../../functions/workspaces/get.ts";
-import { ensureTable, startEngine } from "../../infra/local/engine.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
@@ -12,26 +11,13 @@ import { charge, newLimiterMemory } from "../../shared/limits/limiter.ts";
 import { createLog } from "../../shared/log.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
 const runs = 300;
 
 /** What each promise of the route core adds to a GET and a POST: time in this process and the engine, and capacity. */
-export async function promiseCost(): Promise<Figure[]> {
-  const engine = await startEngine();
-  try {
-    Object.assign(process.env, {
-      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
-      AWS_REGION: "local",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-    });
-    await ensureTable(engine.endpoint, "bench");
-    return await measure();
-  } finally {
-    await engine.stop();
-  }
-}
+export const promiseCost = (): Promise<Figure[]> => onOwnEngine(measure);
 
 type Variant = { name: string; run: (index: number) => Promise<unknown> };
 

@@ -82,10 +82,10 @@ function mustBePaying(stored: Item, invoice: StoredInvoice): void {
   );
 }
 
-function notePlan({ plans }: Books, { type, after, at }: StoredChange): void {
+function notePlan({ plans }: Books, { type, after }: StoredChange): void {
   if (!type.startsWith("billing.plan.") || !after || plans.length === 0) return;
   const next = { plan_id: after["plan_id"] as PlanId | null, from: String(after["from"]) };
-  const kept = plans.filter(({ from }) => from < next.from && from <= at.slice(0, 10));
+  const kept = plans.filter(({ from }) => from < next.from);
   plans.splice(0, plans.length, ...kept, next);
 }
 

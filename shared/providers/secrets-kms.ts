@@ -1,7 +1,7 @@
 import type { KMSClient } from "@aws-sdk/client-kms";
-import * as z from "zod";
 
 import { Problem } from "../errors.ts";
+import { mayPass } from "./aws-failure.ts";
 import { sealBroken, sealedBytes } from "./sealed-text.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -19,26 +19,12 @@ async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
 }
 
 const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
-const throttles = new Set(["ThrottlingException", "LimitExceededException", "RequestLimitExceeded"]);
-const silences = new Set(["TimeoutError", "AbortError"]);
-
-/** An SDK error: with the status of the answer, or with a system's code where there was none. */
-const Failure = z.object({
-  name: z.string(),
-  code: z.string().optional().catch(undefined),
-  $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
-});
 
 /** What a caller is told: 503 when KMS cannot do it now, the error itself when it is our own mistake. */
 function failureOf(error: unknown): unknown {
-  const { data } = Failure.safeParse(error);
-  if (!data) return error;
-  const { name, code, $metadata } = data;
-  if (brokenSeals.has(name)) return sealBroken(error);
-  const status = $metadata?.httpStatusCode;
-  const unanswered = status === undefined && (silences.has(name) || code !== undefined);
-  const failing = unanswered || throttles.has(name) || (status ?? 0) >= 500;
-  return failing ? new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 }) : error;
+  if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
+  if (!mayPass(error)) return error;
+  return new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 });
 }
 
 async function call<T>(work: () => Promise<T>): Promise<T> {

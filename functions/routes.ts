@@ -28,7 +28,24 @@ import { route as billingPlanChange } from "./billing/plan/change.ts";
 import { route as billingTopupSessionCreate } from "./billing/topup-session/create.ts";
 import { route as billingTransactionsList } from "./billing/transactions/list.ts";
 import { route as billingWalletBalanceGet } from "./billing/wallet-balance/get.ts";
+import { route as dnsRecordsAdd } from "./dns-records/add.ts";
+import { route as dnsRecordsDelete } from "./dns-records/delete.ts";
+import { route as dnsRecordsList } from "./dns-records/list.ts";
+import { route as dnsRecordsUpdate } from "./dns-records/update.ts";
+import { route as domainsAdd } from "./domains/add.ts";
+import { route as domainsDelete } from "./domains/delete.ts";
+import { route as domainsGet } from "./domains/get.ts";
+import { route as domainsHealth } from "./domains/health.ts";
+import { route as domainsList } from "./domains/list.ts";
+import { route as domainsMove } from "./domains/move.ts";
+import { route as domainsPurchase } from "./domains/purchase.ts";
+import { route as domainsSearch } from "./domains/search.ts";
+import { route as domainsUpdate } from "./domains/update.ts";
+import { route as domainsVerify } from "./domains/verify.ts";
 import { route as meGet } from "./me/get.ts";
+import { route as tagsAdd } from "./tags/add.ts";
+import { route as tagsDelete } from "./tags/delete.ts";
+import { route as tagsList } from "./tags/list.ts";
 import { route as webhooksAdd } from "./webhooks/add.ts";
 import { route as webhooksDelete } from "./webhooks/delete.ts";
 import { route as webhooksDeliveriesList } from "./webhooks/deliveries/list.ts";
@@ -54,6 +71,23 @@ export const routes: readonly Route[] = [
   workspacesGet,
   workspacesUpdate,
   workspacesDelete,
+  domainsList,
+  domainsAdd,
+  domainsSearch,
+  domainsPurchase,
+  domainsGet,
+  domainsUpdate,
+  domainsDelete,
+  domainsMove,
+  domainsVerify,
+  domainsHealth,
+  dnsRecordsList,
+  dnsRecordsAdd,
+  dnsRecordsUpdate,
+  dnsRecordsDelete,
+  tagsList,
+  tagsAdd,
+  tagsDelete,
   authAuthorizationsGrant,
   authAuthorizationsList,
   authAuthorizationsRevoke,

@@ -16,6 +16,8 @@ const Origins = z
   ])
   .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin is scheme://host[:port]")));
 
+const hostName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
+
 const Settings = z.object({
   /** Names the deployment; the stack is `hosted-mail-<stage>`. */
   stage: z
@@ -41,6 +43,15 @@ const Settings = z.object({
     .optional(),
   /** Where customers reach the API. */
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
+  /** The zone whose names domains are delegated to: docs/domains.md says what it has to have. */
+  nsZone: z.string().regex(hostName, "a lower-case host name").default("dns.hosted-mail.example"),
+  /** The zone of the mail hosts that the records of domains lead to. */
+  mailZone: z.string().regex(hostName, "a lower-case host name").default("hosted-mail.example"),
+  /** A reusable delegation set of Route 53, on whose nameservers all zones are. */
+  delegationSetId: z
+    .string()
+    .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
+    .optional(),
   /** Where payers return to when a checkout does not say. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
 });

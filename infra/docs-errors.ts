@@ -20,6 +20,16 @@ export const adviceOf: Record<ProblemCode, string> = {
   workspace_name_taken:
     "Names are unique in an account, ignoring case. Choose another, or use the workspace in <code>conflicts_with</code>.",
   workspace_not_empty: "Move or delete its domains first.",
+  tag_name_taken: "Names of tags are unique in an account, ignoring case. Use the tag in <code>conflicts_with</code>.",
+  domain_taken:
+    "A name is in one account only. If it is yours, delegate it to the <code>nameservers</code> of the answer, then add it again.",
+  domain_exists: "The account has this domain: find it by <code>domains.get</code>.",
+  domain_not_empty: "Delete its mailboxes first.",
+  domain_not_ready: "<code>status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
+  quote_changed: "<code>estimated_total</code> is what it costs now. Ask again with a higher <code>max_total</code> if you agree.",
+  record_exists: "The record is there already: <code>conflicts_with</code> is its id.",
+  record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
+  system_managed: "The domain's settings make this record. Change those with <code>domains.update</code>.",
   last_owner: "Make somebody else an owner first.",
   service_account_expired: "It ended at its <code>expires_at</code>. Create another one.",
   group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another.",

@@ -10,7 +10,7 @@ import type { Construct } from "constructs";
 import { allow } from "./allow.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { setLogicalId } from "./logical-id.ts";
-import { acknowledgeFiles, portEnvironment, portPolicies, type Outside, type Side } from "./ports.ts";
+import { acknowledgePorts, portEnvironment, portPolicies, type Outside, type Side } from "./ports.ts";
 
 /** What all functions have in common. `bundleDir` holds a folder of each function's name. */
 export type Common = {
@@ -108,7 +108,7 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGrou
       ...spec.policies,
     },
   });
-  acknowledgeFiles(role, uses);
+  acknowledgePorts(role, uses);
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 

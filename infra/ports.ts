@@ -13,10 +13,34 @@ export type Outside = {
   secretsKey: IKey;
   files: Bucket;
   payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl" | "publicUrl">;
+  hosting: Pick<Config, "delegationSetId">;
 };
 
 /** Whether requests reach a function, or none does. */
 export type Side = "door" | "worker";
+
+const registrarActions = [
+  "CheckDomainAvailability",
+  "DeleteDomain",
+  "DisableDomainAutoRenew",
+  "EnableDomainAutoRenew",
+  "GetDomainDetail",
+  "GetOperationDetail",
+  "ListOperations",
+  "ListPrices",
+  "RegisterDomain",
+  "UpdateDomainNameservers",
+].map((name) => `route53domains:${name}`);
+
+const zoneActions = [
+  "ChangeResourceRecordSets",
+  "CreateHostedZone",
+  "DeleteHostedZone",
+  "GetChange",
+  "GetHostedZone",
+  "ListHostedZonesByName",
+  "ListResourceRecordSets",
+].map((name) => `route53:${name}`);
 
 /** A door seals secrets and signs the addresses of files; a worker opens secrets and writes files. */
 const actions: Record<Side, Record<Port, readonly string[]>> = {
@@ -24,11 +48,15 @@ const actions: Record<Side, Record<Port, readonly string[]>> = {
     secrets: ["kms:Decrypt", "kms:Encrypt"],
     payments: ["secretsmanager:GetSecretValue"],
     files: ["s3:GetObject"],
+    registrar: registrarActions,
+    dns: zoneActions,
   },
   worker: {
     secrets: ["kms:Decrypt"],
     payments: ["secretsmanager:GetSecretValue"],
     files: ["s3:PutObject"],
+    registrar: registrarActions,
+    dns: zoneActions,
   },
 };
 
@@ -40,6 +68,8 @@ export function portPolicies(side: Side, uses: readonly Port[], outside: Outside
     secrets: outside.secretsKey.keyArn,
     payments: secretArnOf(outside),
     files: outside.files.arnForObjects(invoices),
+    registrar: "*",
+    dns: "*",
   };
   return Object.fromEntries(
     uses.flatMap((port): [string, PolicyDocument][] => {
@@ -71,6 +101,11 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
       PUBLIC_URL: publicUrl,
     },
     files: { FILES_BUCKET: outside.files.bucketName },
+    registrar: { REGISTRAR: "route53" },
+    dns: {
+      DNS_PROVIDER: "route53",
+      DNS_DELEGATION_SET: outside.hosting.delegationSetId,
+    },
   };
   return Object.fromEntries(
     uses
@@ -79,11 +114,18 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
   );
 }
 
-/** Tells cdk-nag why a role of a function that uses files has a wildcard. */
-export function acknowledgeFiles(role: Role, uses: readonly Port[]): void {
-  if (!uses.includes("files")) return;
-  Validations.of(role).acknowledge({
-    id: `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${invoices}]`,
-    reason: "Every invoice is a file of its own, and which there are is known when they are made.",
-  });
+/** Tells cdk-nag why a role of a function that uses some ports has a wildcard. */
+export function acknowledgePorts(role: Role, uses: readonly Port[]): void {
+  const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
+  if (uses.includes("files")) {
+    acknowledge(
+      `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${invoices}]`,
+      "Every invoice is a file of its own, and which there are is known when they are made.",
+    );
+  }
+  if (!uses.includes("registrar") && !uses.includes("dns")) return;
+  acknowledge(
+    "AwsSolutions-IAM5[Resource::*]",
+    "Route 53 Domains knows no resources, and hosted zones are made and named by Route 53 as domains come.",
+  );
 }

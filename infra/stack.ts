@@ -26,7 +26,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const common = {
     table,
-    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), payments: config },
+    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), payments: config, hosting: config },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
     environment: {
@@ -34,6 +34,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
+      NS_ZONE: config.nsZone,
+      MAIL_ZONE: config.mailZone,
     },
   };
   const functions = addFunctions(stack, lambdas, common);

@@ -35,5 +35,10 @@ export const workers: readonly WorkerSpec[] = [
     uses: ["files"],
     source: { events: ["billing.invoice.created", "billing.invoice.paid"] },
   }),
+  spec("workers.advance_domains", {
+    access: "write",
+    uses: ["secrets", "registrar", "dns"],
+    source: { every: "minute" },
+  }),
   spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
 ];

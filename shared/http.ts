@@ -12,7 +12,7 @@ export const http = (route: Route): Handler =>
     async (request, door) => {
       const { headers } = request;
       const raw = {
-        params: request.pathParameters ?? {},
+        params: fromStrings(route.params, new URLSearchParams(request.pathParameters as Record<string, string>)),
         query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
         body: request.body === undefined && takesNothing(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },

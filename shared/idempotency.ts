@@ -42,6 +42,8 @@ export type Claim = {
   settle: (value: unknown) => Write;
   /** The write that stores an answer that no single transaction makes; undefined stores that it was secret. */
   settleWith: (body: unknown) => Write;
+  /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
+  restate: (value: unknown) => Promise<void>;
   /** Whether `result` is the value whose answer was stored. */
   isSettledWith: (result: unknown) => boolean;
   /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
@@ -116,6 +118,12 @@ function claimOf(table: Table, record: Key, owner: string, route: Route): Claim 
     settle: (value) => {
       settledWith = { value };
       return settleWith(route.secret ? undefined : route.output.parse(value));
+    },
+    restate: async (value) => {
+      settledWith = { value };
+      const set = { body: JSON.stringify(route.output.parse(value)) };
+      // What is stored holds as well, and is only older.
+      await table.attempt({ update: record, set, if: { owner, state: "done" } }).catch(() => undefined);
     },
     isSettledWith: (result) => settledWith?.value === result,
     // Should this fail too, the claim lapses by itself.

@@ -1,13 +1,13 @@
 import { asSuperAdmin, standingOf } from "./auth/access.ts";
 import { viewOf } from "./auth/capabilities.ts";
-import { covers, holdsAnywhere, noPermissions, type Permissions } from "./auth/permissions.ts";
+import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
 import { recorder } from "./changes/recorder.ts";
-import { notFound, Problem } from "./errors.ts";
+import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { claimKey, type Claim } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Charge } from "./limits/limiter.ts";
-import type { Context, Route } from "./route.ts";
+import type { Context, Located, Route } from "./route.ts";
 import type { Table } from "./table/table.ts";
 
 /** What a way in (REST, code mode) brings to every call: who is asking, from where, and what the call may use. */
@@ -42,17 +42,13 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   ]);
   if (charged.status === "rejected") throw charged.reason;
   if (decided.status === "rejected") throw decided.reason;
-  const { input, permissions } = decided.value;
+  const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
   const claimed =
     key === undefined ? undefined : await claimKey(door.table, { principal, route, key, input, now: door.now() });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true };
-  const output = await run(
-    route,
-    input,
-    contextOf(route, input, { principal, permissions, claim: claimed }, door),
-    claimed,
-  );
+  const caller = { principal, permissions, claim: claimed, targetId: found?.id };
+  const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
   return { input, output, replayed: false };
 }
 
@@ -81,14 +77,19 @@ async function chargeFor(route: Route, { params }: RawInput, principal: Principa
   });
 }
 
-type Decided = { input: ParsedInput; permissions: Permissions };
+type Decided = { input: ParsedInput; permissions: Permissions; found?: Located<unknown> | undefined };
 
 async function decide(route: Route, raw: RawInput, principal: Principal, table: Table): Promise<Decided> {
   const input = parseInput(route, raw);
-  return { input, permissions: await authorize(route, input, principal, table) };
+  return { input, ...(await authorize(route, input, principal, table)) };
 }
 
-type Caller = { principal: Principal; permissions: Permissions; claim: Claim | undefined };
+type Caller = {
+  principal: Principal;
+  permissions: Permissions;
+  claim: Claim | undefined;
+  targetId: string | undefined;
+};
 
 function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
   const { principal, permissions, claim } = caller;
@@ -100,15 +101,25 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
     ...(sourceIp === undefined ? {} : { sourceIp }),
     ...(userAgent === undefined ? {} : { userAgent }),
   };
-  const [accountId, targetId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
+  const [accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : "",
   );
+  const targetId = caller.targetId ?? lastId;
   const { ifMatch } = headers;
   const commit = recorder({ table, accountId: accountId ?? "", author, now, claim, ifMatch, targetId });
-  return { principal, permissions, requestId, table, commit, ifMatch, log, now };
+  const answer = async <T>(value: T): Promise<T> => {
+    await claim?.restate(value);
+    return value;
+  };
+  return { principal, permissions, requestId, table, commit, answer, ifMatch, log, now };
 }
 
-async function run(route: Route, input: ParsedInput, context: Context, claim: Claim | undefined): Promise<unknown> {
+async function run(
+  route: Route,
+  input: ParsedInput & { found: unknown },
+  context: Context,
+  claim: Claim | undefined,
+): Promise<unknown> {
   try {
     const result = await route.run(input, context);
     if (claim && !claim.isSettledWith(result)) {
@@ -120,30 +131,43 @@ async function run(route: Route, input: ParsedInput, context: Context, claim: Cl
     throw error;
   }
 }
+
+/** 401 is settled: 404, 422, 403, or what the principal may do with what. */
 async function authorize(
   route: Route,
-  { params }: ParsedInput,
+  input: ParsedInput,
   principal: Principal,
   table: Table,
-): Promise<Permissions> {
-  const accountId = params["account_id"];
-  if (typeof accountId !== "string" || route.public) return noPermissions;
-  const own = await standingOf(table, principal, accountId, route.access === "write");
-  const enough = isAllowed(route, params, own.permissions) && !isNarrowed(route, own.permissions);
+): Promise<Omit<Decided, "input">> {
+  const accountId = input.params["account_id"];
+  if (typeof accountId !== "string" || route.public) return { permissions: noPermissions };
+  const [own, found] = await Promise.all([
+    standingOf(table, principal, accountId, route.access === "write"),
+    route.subject?.find(input, table),
+  ]);
+  const scopes = scopesOf(route, input, found);
+  const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  if (!isAllowed(route, params, permissions)) throw refusal(route, params, permissions);
+  if (!isAllowed(route, scopes, permissions)) throw refusal(route, scopes, permissions);
+  if (route.subject && !found) throw missing(route);
   const isStopped = accountStatus === "closed" || (accountStatus === "suspended" && !route.whileSuspended);
   if (route.access === "write" && isStopped) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
-  return permissions;
+  return { permissions, found };
 }
 
-function isAllowed({ capability, scope }: Route, params: Record<string, unknown>, permissions: Permissions): boolean {
+/** The thing the input names and what contains it; undefined where the route is about the account, or narrows itself. */
+function scopesOf({ scope, subject }: Route, { params }: ParsedInput, found?: Located<unknown>): Scope[] | undefined {
+  if (subject) return found?.scopes ?? [];
+  return typeof scope === "function" ? scope(params) : undefined;
+}
+
+function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, permissions: Permissions): boolean {
   if (capability === null) return permissions.member;
   if (scope === "visible") return holdsAnywhere(permissions, capability);
-  return covers(permissions, capability, scope ? scope(params) : []);
+  return covers(permissions, capability, scopes ?? []);
 }
 
 /** Whether a list would show these permissions less than the whole account. */
@@ -152,12 +176,20 @@ const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boo
 
 /**
  * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.
- * Who holds it elsewhere gets the same 404 for a thing outside of their scopes and for one that does not exist.
+ * Who holds it elsewhere gets the same answer for a thing outside of their scopes and for one that does not exist.
  */
-function refusal({ capability, scope }: Route, params: Record<string, unknown>, permissions: Permissions): Problem {
+function refusal(route: Route, scopes: Scope[] | undefined, permissions: Permissions): Problem | InvalidInput {
+  const { capability } = route;
   if (capability === null) return notFound();
   const view = viewOf(capability);
   const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (typeof scope === "function" && !nowhere && !covers(permissions, view, scope(params))) return notFound();
+  if (scopes && !nowhere && !covers(permissions, view, scopes)) return missing(route);
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
+}
+
+/** The answer for a thing that is not there, or that the caller does not see. */
+function missing({ subject }: Route): Problem | InvalidInput {
+  if (subject === undefined || subject.at === "path") return notFound();
+  const { at, missing: msg = "There is no such thing in this account that you can see" } = subject;
+  return new InvalidInput([{ loc: [...at], msg, type: "not_found" }]);
 }

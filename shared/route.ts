@@ -13,7 +13,20 @@ import type { Reader } from "./table/table.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** What of the outside world a function may need (shared/providers). */
-export type Port = "secrets" | "payments" | "files";
+export type Port = "secrets" | "payments" | "files" | "registrar" | "dns";
+
+/** A thing that the input names, as it is stored, and what contains it (itself first), for grants narrowed to that. */
+export type Located<T> = { id: string; scopes: Scope[]; thing: T };
+
+/** How the input names the thing a route is about. */
+export type Subject<I, T> = {
+  /** Where the input names it. In the path, one that is missing or unseen is a 404; elsewhere a 422 at that place. */
+  at: "path" | readonly string[];
+  /** Undefined when the account has no such thing, or the input names none. */
+  find: (input: I, table: Reader) => Promise<Located<T> | undefined>;
+  /** What is told where one is missing that is not in the path. */
+  missing?: string;
+};
 
 /** What `run` gets beside its parsed input. */
 export type Context = {
@@ -24,6 +37,11 @@ export type Context = {
   table: Reader;
   /** The one way to write: whoever changes something says what, and it is recorded with it. */
   commit: Commit;
+  /**
+   * An answer that says more than the transaction's value could, as what was begun by it has gone on since: it is
+   * what an idempotency key answers with from now on.
+   */
+  answer: <T>(value: T) => Promise<T>;
   /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
   ifMatch?: Tags | undefined;
   log: Log;
@@ -36,7 +54,7 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
-type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType> = {
+type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType, T> = {
   /** The function name: `auth.groups.create` lives in functions/auth/groups/create.ts. */
   name: string;
   method: Method;
@@ -77,7 +95,9 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * names, or `visible` when `run` itself narrows its answer to what the principal may see.
    */
   scope?: "visible" | ((params: z.output<P>) => Scope[]);
-  run: (input: Input<P, Q, B>, context: Context) => Promise<z.input<O>>;
+  /** The one thing the route is about, found before it is decided who may: `run` gets it as `found`. */
+  subject?: Subject<Input<P, Q, B>, T>;
+  run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 };
 
 const Nothing = z.strictObject({});
@@ -111,11 +131,11 @@ export type Route = {
   problems: readonly ProblemCode[];
   codeArguments: "flat" | "payload";
   scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
-  run: (
-    input: { params: Record<string, unknown>; query: Record<string, unknown>; body: Record<string, unknown> },
-    context: Context,
-  ) => Promise<unknown>;
+  subject?: Subject<AnyInput, unknown>;
+  run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
+
+type AnyInput = Record<"params" | "query" | "body", Record<string, unknown>>;
 
 /** Declares a route. Everything derived from it (Lambda, gateway, OpenAPI, code mode, tests) reads this object. */
 export function defineRoute<
@@ -123,7 +143,8 @@ export function defineRoute<
   P extends z.ZodObject = Nothing,
   Q extends z.ZodObject = Nothing,
   B extends z.ZodObject = Nothing,
->(declaration: Declaration<P, Q, B, O>): Route {
+  T = undefined,
+>(declaration: Declaration<P, Q, B, O, T>): Route {
   return {
     description: "",
     params: Nothing,

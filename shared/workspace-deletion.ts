@@ -1,4 +1,4 @@
-import { assignmentsOn, planRevocation } from "./auth/assignments.ts";
+import { planPurge } from "./auth/purge.ts";
 import { change } from "./changes/kind.ts";
 import { notFound, Problem } from "./errors.ts";
 import { ordinalOf } from "./ids.ts";
@@ -6,8 +6,7 @@ import type { Context } from "./route.ts";
 import { readList, removeRows } from "./table/ranked-list.ts";
 import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "./workspaces.ts";
 
-/** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
-const grantsAtOnce = 10;
+const scopeOf = (id: string) => ({ type: "workspace" as const, id });
 
 /**
  * Deletes an empty workspace and the grants that are bound to it; 404, 409 `workspace_not_empty`. Grants on an
@@ -15,11 +14,11 @@ const grantsAtOnce = 10;
  * them away.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  const { commit } = context;
+  const { table, commit, now } = context;
   const dropped = await dropWorkspace(accountId, id, context);
   for (let isMore = dropped !== "gone"; isMore;) {
     isMore = await commit(async () => {
-      const { isAll, ...purge } = await planPurge(accountId, id, context);
+      const { isAll, ...purge } = await planPurge(table, accountId, scopeOf(id), now());
       return { value: !isAll, ...purge };
     });
   }
@@ -28,7 +27,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
 
 /** Deletes the workspace itself with its first few grants, and says whether there are more of these. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
-  const { table, commit } = context;
+  const { table, commit, now } = context;
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return "missing";
   return commit(async () => {
@@ -41,18 +40,11 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       });
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const grants = await planPurge(accountId, id, context);
+    const grants = await planPurge(table, accountId, scopeOf(id), now());
     return {
       value: grants.isAll ? ("gone" as const) : ("more" as const),
       writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });
-}
-
-/** What revokes the first few grants on a workspace; `isAll` when there are no more. */
-async function planPurge(accountId: string, id: string, { table, now }: Context) {
-  const bound = await assignmentsOn(table, accountId, { type: "workspace", id });
-  const isAll = bound.length <= grantsAtOnce;
-  return { isAll, ...(await planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now())) };
 }

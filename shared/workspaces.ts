@@ -4,10 +4,10 @@ import * as z from "zod";
 
 import { covers, scopesHeld, type Scope } from "./auth/permissions.ts";
 import { change, defineKind } from "./changes/kind.ts";
-import { notFound, Problem } from "./errors.ts";
+import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
 import { spanOf, type PageQuery } from "./page.ts";
-import type { Context } from "./route.ts";
+import type { Context, Located, Subject } from "./route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Reader } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
@@ -51,6 +51,8 @@ export const Workspace = z
     updated_at: Timestamp.meta({ description: "When the workspace last changed." }),
   })
   .meta({ id: "Workspace", description: "A container for domains inside an account." });
+
+export const noSuchWorkspace = "There is no such workspace in this account that you can see";
 
 export const workspaceKind = defineKind({
   name: "workspace",
@@ -116,6 +118,43 @@ export async function findWorkspace(table: Reader, accountId: string, id: string
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
 }
+
+/** The workspace that the body of a route names. */
+export const workspaceInBody: Subject<
+  { params: { account_id: string }; body: { workspace_id: string } },
+  StoredWorkspace
+> = {
+  at: ["body", "workspace_id"],
+  missing: noSuchWorkspace,
+  find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
+};
+
+/** The workspace that the query of a route names. */
+export const workspaceInQuery: Subject<
+  { params: { account_id: string }; query: { workspace_id: string } },
+  StoredWorkspace
+> = {
+  at: ["query", "workspace_id"],
+  missing: noSuchWorkspace,
+  find: ({ params, query }, table) => locatedWorkspace(table, params.account_id, query.workspace_id),
+};
+
+async function locatedWorkspace(
+  table: Reader,
+  accountId: string,
+  id: string,
+): Promise<Located<StoredWorkspace> | undefined> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  return workspace?.id === id ? { id, scopes: [{ type: "workspace", id }], thing: workspace } : undefined;
+}
+
+/** The write that counts domains into a workspace, or out of it; fails the transaction when it is gone. */
+export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
+  update: keyOf(accountId, workspaceId),
+  add: { domain_count: by, version: 1 },
+  if: { id: workspaceId },
+  orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
+});
 
 /** A page of the workspaces the principal sees, oldest first. */
 export async function listWorkspaces(

@@ -28,7 +28,11 @@ const comparable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
       /^(id|idp_name|secret|hosted_page|duration_ms|token.*)$|_(at|id|ids)$/.test(key) ? typeof member : member,
-    ),
+    )
+      // Names of domains, keys and nameservers of accounts, and the order that records have by them.
+      .replaceAll(/\b[a-z]+[0-9a-f]{12}\.com\b/g, "name.com")
+      .replaceAll(/\b[0-9a-z]{12}\.ns/g, "account.ns")
+      .replaceAll(/p=MII[\w+/=]+/g, "p=key"),
   );
 
 test("every route has its own name, and its own method and path", () => {

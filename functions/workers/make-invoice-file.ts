@@ -14,7 +14,7 @@ const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.str
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = Detail.parse(detail);
   const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 });
+  const table = openTable(client, env.TABLE_NAME);
   await makeInvoiceFile(account_id, resource.id, { table, files: filesHere(), render: renderInvoice });
   createLog(env.LOG_LEVEL, { worker: "make_invoice_file" }, env.LOG_FORMAT).info("invoice file made", {
     account_id,

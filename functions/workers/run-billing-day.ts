@@ -14,7 +14,7 @@ import { openTable } from "../../shared/table/table.ts";
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "run_billing_day" }, env.LOG_FORMAT);
-  const table = openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 });
+  const table = openTable(client, env.TABLE_NAME);
   const day = plusDays(dayOf(clock()), -1);
   const { accounts, failed } = await runAll(day, { table, now: clock, log, requestId: randomUUID() });
   log.info("billing day closed", { day, accounts, failed });

@@ -15,7 +15,11 @@ const mcpConfiguration = (baseUrl: string, token: string): string =>
   });
 
 /** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
-export function banner(baseUrl: string, demo: DemoTokens, dataDir: string, database: string): string {
+export function banner(
+  baseUrl: string,
+  demo: DemoTokens,
+  { dataDir, database, dnsPort }: { dataDir: string; database: string; dnsPort: number | undefined },
+): string {
   const token = demo.accounts[0]?.owner.token ?? "";
   return `
 The hosted mail API runs at ${baseUrl}
@@ -31,7 +35,13 @@ OpenAPI     ${baseUrl}/v1/public/openapi.json
 Tokens      ${baseUrl}/_local/tokens
 Clock       ${baseUrl}/_local/clock
 Events      ${baseUrl}/_local/events
-Data        ${dataDir} (stays; delete the folder to begin again)
+${
+  dnsPort === undefined
+    ? ""
+    : `Registry    ${baseUrl}/_local/registry
+DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
+`
+}Data        ${dataDir} (stays; delete the folder to begin again)
 Database    ${database}
 Stop        Ctrl-C
 `;

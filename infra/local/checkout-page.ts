@@ -11,6 +11,7 @@ import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { checkoutAnswer, type Delivery } from "./checkout-html.ts";
 import { escaped, htmlAnswer } from "./html.ts";
+import { isOwnForm } from "./own-form.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 
 export type CheckoutPageOptions = {
@@ -44,17 +45,6 @@ async function deliver(checkout: StoredCheckout, port: number, secret: string, n
   } catch (error) {
     return { eventId, status: 0, body: error instanceof Error ? error.message : String(error) };
   }
-}
-
-/**
- * Whether a page of this server sent the form. A browser says so, or says where the form was (`Sec-Fetch-Site`; to
- * plain HTTP at another name than localhost only `Origin`); what says neither is no browser.
- */
-function isOwnForm({ headers }: LocalRequest): boolean {
-  const site = headers.get("sec-fetch-site");
-  const origin = headers.get("origin");
-  if (site !== undefined) return site === "same-origin";
-  return origin === undefined || origin === `http://${headers.get("host") ?? ""}`;
 }
 
 const wantsJson = ({ headers, query }: LocalRequest): boolean =>

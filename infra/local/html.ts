@@ -49,7 +49,7 @@ export const htmlAnswer = (status: number, title: string, content: string): Answ
     <style>${style}</style>
   </head>
   <body>
-    <nav><strong>Payments on this machine</strong><a href="/_local/events">Events</a><a href="/docs">Reference</a></nav>
+    <nav><strong>On this machine</strong><a href="/_local/registry">Registry</a><a href="/_local/events">Events</a><a href="/docs">Reference</a></nav>
     <main>
       <h1>${escaped(title)}</h1>
       ${content}

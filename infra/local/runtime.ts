@@ -9,6 +9,7 @@ import { documentClient, openTable, type Table } from "../../shared/table/table.
 import type { LambdaSpec } from "../lambdas.ts";
 import { checkoutPaths } from "./checkout-page.ts";
 import { clockPaths, restoreClock } from "./clock.ts";
+import { startLocalDns } from "./dns.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "./engine.ts";
 import { eventPaths } from "./events-page.ts";
@@ -19,6 +20,7 @@ import { type GatewayOptions, startGateway } from "./gateway.ts";
 import type { Handler } from "./invoke.ts";
 import { type TokenIssuer, openIssuer } from "./issuer.ts";
 import { readPaymentsSecret } from "./payments-secret.ts";
+import { registryPaths } from "./registry-page.ts";
 import type { LambdaFunction, LocalPath } from "./respond.ts";
 import { readSecretsKey } from "./secrets-key.ts";
 import type { Settings } from "./settings.ts";
@@ -37,6 +39,8 @@ export type Parts<Demo> = {
 export type Runtime<Demo> = {
   baseUrl: string;
   endpoint: string;
+  /** Where the zones are asked for; undefined when they are not on this machine. */
+  dnsPort: number | undefined;
   demo: Demo;
   /** Lets requests finish, then ends the engine. */
   stop: () => Promise<void>;
@@ -85,6 +89,8 @@ async function setEnvironment(
   env["WEBHOOK_LOOPBACK"] ??= "allow";
   const secretsKey = await readSecretsKey(dataDir);
   if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
+  env["DNS_PROVIDER"] ??= "embedded";
+  env["REGISTRAR"] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
   if (env["PAYMENTS_SECRET_NAME"] === undefined) {
     env["PAYMENTS_WEBHOOK_SECRET"] ??= await readPaymentsSecret(dataDir);
@@ -109,6 +115,20 @@ function providerPaths(table: Table): LocalPath[] {
       : filePaths({ folder, key: Buffer.from(key, "base64"), now: clock })),
   ];
 }
+
+type OpenDns = { port: number | undefined; stop: () => Promise<void> };
+
+/** The embedded DNS where it is what the product uses; the resolver asks it alone then. */
+async function openDns(options: Parameters<typeof startLocalDns>[0]): Promise<OpenDns> {
+  if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
+  const dns = await startLocalDns(options);
+  Object.assign(process.env, dns.environment);
+  return dns;
+}
+
+/** The page of the embedded registry, where that is what the product uses. */
+const registryPage = (table: Table, onDelegated: () => void): LocalPath[] =>
+  process.env["REGISTRAR"] === "embedded" ? registryPaths({ table, onDelegated }) : [];
 
 const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
 
@@ -162,15 +182,17 @@ export async function startRuntime<Demo>(
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
     let demo: Demo | undefined;
-    const table = openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+    const table = openTable(documentClient(), localTableName);
     const { onServed, onError = () => {} } = hooks;
+    const dns = await openDns({ table, port: settings.dnsPort, onError });
+    running.push(dns.stop);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
     const clockPath = await clockPaths(dataDir, workers.onClockMoved);
     const gateway = await openGateway({
       port,
       functions,
-      localPaths: [...tokenPaths(issuer, () => demo), ...eventPaths(dataDir), ...providerPaths(table), ...clockPath],
+      localPaths: [...tokenPaths(issuer, () => demo), ...eventPaths(dataDir), ...providerPaths(table), ...registryPage(table, workers.wake), ...clockPath],
       corsOrigins,
       allowedHosts,
       onError,
@@ -181,7 +203,7 @@ export async function startRuntime<Demo>(
     });
     running.push(gateway.stop);
     demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
-    return { baseUrl, endpoint: engine.endpoint, demo, stop, died: engine.died };
+    return { baseUrl, endpoint: engine.endpoint, dnsPort: dns.port, demo, stop, died: engine.died };
   } catch (error) {
     await stop();
     throw error;

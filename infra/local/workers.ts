@@ -1,3 +1,4 @@
+import { handler as advanceDomains } from "../../functions/workers/advance-domains.ts";
 import { handler as runBillingDay } from "../../functions/workers/run-billing-day.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { startPoller, type Poller } from "./poller.ts";
@@ -11,7 +12,13 @@ type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, e
 
 const hourMs = 3_600_000;
 
-/** The product's workers: changes become events, events become deliveries and files, days become invoices. */
+/** Registrations take seconds, and whoever delegates a domain waits. */
+const domainsEveryMs = 2_000;
+
+/**
+ * The product's workers: changes become events, events become deliveries and files, days become invoices, and domains
+ * what they are to be.
+ */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
   // Closing a day that is closed changes nothing, so it need not be known when one ended.
@@ -21,15 +28,24 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     restRatio: 0,
     onError: (error) => onError("billing day", error),
   });
+  const domains = startPoller({
+    work: advanceDomains,
+    idleMs: domainsEveryMs,
+    onError: (error) => onError("domains", error),
+  });
   const publishing = await startPublishing({ table, dataDir, onEvent: webhooks.onEvent, onError });
   return {
-    wake: publishing.wake,
+    wake: () => {
+      publishing.wake();
+      domains.wake();
+    },
     onClockMoved: () => {
       billing.wake();
+      domains.wake();
       webhooks.retry();
     },
     stop: async () => {
-      await billing.stop();
+      await Promise.all([billing.stop(), domains.stop()]);
       await publishing.stop();
       await webhooks.stop();
     },

@@ -14,7 +14,7 @@ import type { Place } from "./command.ts";
 /** A table to operate on, where it is, in words too, and how to let go of it. */
 export type Connection = Place & { table: Table; place: string; close: () => Promise<void> };
 
-const open = (name: string): Table => openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
+const open = (name: string): Table => openTable(documentClient(), name);
 
 /**
  * The named table where the AWS SDK finds it (a deployed one, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB);

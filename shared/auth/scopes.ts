@@ -1,3 +1,5 @@
+import { domainKey } from "../domains/domain.ts";
+import { domainById, scopesOfDomain } from "../domains/find.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces.ts";
@@ -13,6 +15,10 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
   workspace: async (table, accountId, id) => {
     const present = await findWorkspace(table, accountId, id);
     return present && { scopes: [{ type: "workspace", id }], present };
+  },
+  domain: async (table, accountId, id) => {
+    const domain = await domainById(table, accountId, id);
+    return domain && { scopes: scopesOfDomain(domain), present: { check: domainKey(accountId, id), if: { id } } };
   },
 };
 

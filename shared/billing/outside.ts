@@ -10,7 +10,7 @@ const Environment = z.object({ PUBLIC_URL: z.url().default("http://127.0.0.1:808
 /** What this process takes payments with. Needs the environment when it is called, not at import. */
 export function paymentsHere(): { payments: Payments; publicUrl: string } {
   const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 });
+  const table = openTable(client, env.TABLE_NAME);
   const { PUBLIC_URL } = Environment.parse(process.env);
   return { payments: payments(table), publicUrl: PUBLIC_URL.replace(/\/$/, "") };
 }

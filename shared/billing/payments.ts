@@ -7,6 +7,8 @@ import { currency } from "../money.ts";
 import type { PaymentEvent } from "../providers/payments.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { batchQueue } from "../domains/queues.ts";
+import { dueWrite } from "../table/due.ts";
 import { planBilling } from "./book.ts";
 import { nextPayable, payOpen } from "./settle.ts";
 import { StoredTopup, topupKey, topupKind } from "./topup.ts";
@@ -31,7 +33,7 @@ export async function handlePayment(event: PaymentEvent, work: Work): Promise<"c
     return "ignored";
   }
   if (event.type !== "paid") {
-    return commit(async () => planStatus(table, event, event.type === "failed" ? "failed" : "expired"));
+    return commit(async () => planStatus(table, event, event.type === "failed" ? "failed" : "expired", now()));
   }
   const outcome = await commit(async () => planCredit(table, event, work));
   if (outcome === "ignored") return outcome;
@@ -68,7 +70,7 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work
       ],
       now(),
     );
-    const noted = await planStatus(table, event, "paid");
+    const noted = await planStatus(table, event, "paid", now());
     return {
       value: wallet.done[0]?.existed ? "known" : "credited",
       writes: [...wallet.writes, ...noted.writes],
@@ -85,15 +87,22 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /** Notes what became of a top-up. What is paid stays paid, and what expired can only have been paid before. */
-async function planStatus(table: Reader, event: PaymentEvent, status: "paid" | "failed" | "expired"): Promise<Planned> {
+async function planStatus(
+  table: Reader,
+  event: PaymentEvent,
+  status: "paid" | "failed" | "expired",
+  now: Date,
+): Promise<Planned> {
   const key = topupKey(event.accountId, event.reference);
   const topup = await table.get(key, StoredTopup);
   if (!topup || topup.checkout_id !== event.checkoutId) return { value: "ignored", writes: [], changes: [] };
   if (ranks[topup.status] >= ranks[status]) return { value: "known", writes: [], changes: [] };
   const after = { ...topup, status, version: topup.version + 1 };
+  const batchId = status === "paid" ? topup.purchase_batch_id : undefined;
+  const goOn = batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
   return {
     value: "known",
-    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }],
+    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }, ...goOn],
     changes: [change(topupKind, status, topup.id, { before: topup, after })],
   };
 }

@@ -2,14 +2,14 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
-import { change, defineKind } from "../changes/kind.ts";
+import { change, defineKind, type Change } from "../changes/kind.ts";
 import { notFound } from "../errors.ts";
 import { Id, timeOrderedId } from "../ids.ts";
 import { Currency, currency, money, MoneyText, moneyUpTo } from "../money.ts";
 import type { Payments } from "../providers/payments.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key } from "../table/writes.ts";
+import type { Key, Write } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
 import { checkoutHours, topupLimit } from "./catalogue.ts";
 
@@ -37,6 +37,8 @@ export const StoredTopup = Topup.extend({
   checkout_id: z.string(),
   /** SHA-256 of the secret in the result page's token. */
   token_hash: z.string(),
+  /** The purchase that goes on once it is paid. */
+  purchase_batch_id: z.string().optional(),
   version: z.int(),
 });
 export type StoredTopup = z.output<typeof StoredTopup>;
@@ -76,16 +78,22 @@ function returnUrl(base: string, accountId: string, checkoutToken: string): stri
   return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
 }
 
+export type Checkouts = { payments: Payments; publicUrl: string };
+
+type Opened = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
+
 /**
- * Opens a checkout for a top-up. The money is credited by the provider's webhook, which names the account and
- * our reference, so a checkout that is paid is credited even if this dies before it has noted it.
+ * Opens a checkout for a top-up, with what notes it, for one transaction. The money is credited by the provider's
+ * webhook, which names the account and our reference, so a checkout that is paid is credited even if this dies before
+ * it has noted it. A batch of purchases that waits for the money is noted with it.
  */
-export async function createTopup(
+export async function openTopup(
   accountId: string,
   amount: number,
-  { commit, now, requestId }: Context,
-  { payments, publicUrl }: { payments: Payments; publicUrl: string },
-): Promise<z.output<typeof TopupSession>> {
+  { now, requestId }: Pick<Context, "now" | "requestId">,
+  { payments, publicUrl }: Checkouts,
+  { batchId, description = "Wallet top-up" }: { batchId?: string; description?: string } = {},
+): Promise<Opened> {
   const at = now();
   const reference = timeOrderedId(at);
   const secret = randomBytes(16).toString("base64url");
@@ -95,7 +103,7 @@ export async function createTopup(
     accountId,
     amount,
     currency,
-    description: "Wallet top-up",
+    description,
     successUrl: url,
     cancelUrl: `${url}&status_hint=cancelled`,
     expiresAt: new Date(at.getTime() + checkoutHours * 3_600_000),
@@ -109,17 +117,28 @@ export async function createTopup(
     created_at: at.toISOString(),
     checkout_id: checkout.id,
     token_hash: hashOf(secret).toString("hex"),
+    ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
     version: 1,
   };
-  const session = {
-    amount: topup.amount,
-    hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
-  };
-  return commit(async () => ({
-    value: session,
+  return {
+    session: {
+      amount: topup.amount,
+      hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
+    },
     writes: [{ put: { ...topupKey(accountId, reference), ...topup }, if: "absent" }],
     changes: [change(topupKind, "created", reference, { after: topup })],
-  }));
+  };
+}
+
+/** Opens a checkout for a top-up, and notes it. */
+export async function createTopup(
+  accountId: string,
+  amount: number,
+  context: Context,
+  checkouts: Checkouts,
+): Promise<z.output<typeof TopupSession>> {
+  const { session, ...noted } = await openTopup(accountId, amount, context, checkouts);
+  return context.commit(async () => ({ value: session, ...noted }));
 }
 
 /** The top-up that the token of a result page stands for; 404 for any token that is not this account's. */

@@ -31,12 +31,15 @@ export type Change = {
   seen?: View;
 };
 
-/** The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. */
+/**
+ * The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. `seen` is
+ * what a reader of it saw, where that is more than `before`.
+ */
 export function change<const V extends string>(
   kind: Omit<Kind, "verbs"> & { verbs: readonly V[] },
   verb: V,
   id: string,
-  { before, after }: { before?: object; after?: object },
+  { before, after, seen = before }: { before?: object; after?: object; seen?: object | undefined },
 ): Change {
   const { redact = (view: View) => view } = kind;
   const viewed = (state: object | undefined): View | null => (state ? redact(kind.view.parse(state)) : null);
@@ -45,6 +48,6 @@ export function change<const V extends string>(
     resource: { type: kind.name, id },
     before: viewed(before),
     after: viewed(after),
-    ...(before ? { seen: kind.view.parse(before) } : {}),
+    ...(seen ? { seen: seen === before ? kind.view.parse(seen) : (seen as View) } : {}),
   };
 }

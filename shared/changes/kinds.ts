@@ -11,6 +11,10 @@ import { walletKind } from "../billing/wallet.ts";
 import { limitsKind } from "../limits/own-limits.ts";
 import { webhookKind } from "../webhooks/webhook.ts";
 import { workspaceKind } from "../workspaces.ts";
+import { recordKind } from "../dns-records/stored-record.ts";
+import { purchaseKind } from "../domains/purchase-kind.ts";
+import { domainKind } from "../domains/domain.ts";
+import { tagKind } from "../tags.ts";
 import type { Kind } from "./kind.ts";
 
 /** Every kind of resource whose changes are recorded and published. */
@@ -18,6 +22,10 @@ const kinds: readonly Kind[] = [
   accountKind,
   limitsKind,
   workspaceKind,
+  domainKind,
+  purchaseKind,
+  recordKind,
+  tagKind,
   grantKind,
   roleAssignmentKind,
   groupKind,

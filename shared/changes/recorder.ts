@@ -10,6 +10,8 @@ export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   /** Something is written that nobody would call a change: without this that is refused. */
   housekeeping?: boolean;
+  /** The call goes on after this: its value is not what an idempotency key answers with. */
+  partial?: boolean;
   /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
   matched?: boolean;
 };
@@ -36,7 +38,7 @@ type Recording = {
 export function recorder({ table, accountId, author, now, claim, ifMatch, targetId }: Recording): Commit {
   return (plan) =>
     table.commit(async () => {
-      const { writes, value, changes, matched = false, housekeeping = false } = await plan();
+      const { writes, value, changes, matched = false, housekeeping = false, partial = false } = await plan();
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without saying what it changes`);
       }
@@ -44,7 +46,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
         if (seen && resource.id === targetId && !matched) requireMatch(ifMatch, seen);
       }
       const recorded = recordWrites(accountId, changes, author, now());
-      const answer: Write[] = claim ? [claim.settle(value)] : [];
+      const answer: Write[] = claim && !partial ? [claim.settle(value)] : [];
       return { value, writes: [...writes, ...recorded, ...answer] };
     });
 }

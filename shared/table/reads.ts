@@ -15,8 +15,9 @@ export async function get<S extends z.ZodType>(
   connection: Connection,
   key: Key,
   schema: S,
+  ConsistentRead = true,
 ): Promise<z.output<S> | undefined> {
-  const command = new GetCommand({ TableName: connection.name, Key: key, ...reads });
+  const command = new GetCommand({ TableName: connection.name, Key: key, ...reads, ConsistentRead });
   const { Item: found } = await call(connection, "readUnits", () => connection.client.send(command));
   return found === undefined ? undefined : schema.parse(found);
 }

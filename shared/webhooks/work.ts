@@ -10,7 +10,7 @@ export function openWork(worker: string): Work {
   const { env, client } = runtime();
   return {
     ...outside(),
-    table: openTable(client, env.TABLE_NAME, { readUnits: 0, writeUnits: 0, calls: 0 }),
+    table: openTable(client, env.TABLE_NAME),
     log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
     now: clock,
   };

@@ -55,6 +55,7 @@ function contextOf(usage: Usage): Context & { table: Table } {
     requestId: "bench",
     table,
     commit: table.commit,
+    answer: async (value) => value,
     log: createLog("silent", {}),
     now: () => new Date(),
   };

@@ -103,10 +103,11 @@ function posts(scene: Scene): Variant[] {
     requestId: "bench",
     table,
     commit: table.commit,
+    answer: async <T>(value: T): Promise<T> => value,
     log,
     now,
   };
-  const bare = (index: number) => addRoute.run(raw("bare", index), unrecorded);
+  const bare = (index: number) => addRoute.run({ ...raw("bare", index), found: undefined }, unrecorded);
   return [
     { name: "the effect alone, unauthorized", run: bare },
     {

@@ -73,6 +73,28 @@ const onPaymentsSecret = [
     ],
   },
 ];
+const registrarActions = [
+  "route53domains:CheckDomainAvailability",
+  "route53domains:DeleteDomain",
+  "route53domains:DisableDomainAutoRenew",
+  "route53domains:EnableDomainAutoRenew",
+  "route53domains:GetDomainDetail",
+  "route53domains:GetOperationDetail",
+  "route53domains:ListOperations",
+  "route53domains:ListPrices",
+  "route53domains:RegisterDomain",
+  "route53domains:UpdateDomainNameservers",
+];
+const zoneActions = [
+  "route53:ChangeResourceRecordSets",
+  "route53:CreateHostedZone",
+  "route53:DeleteHostedZone",
+  "route53:GetChange",
+  "route53:GetHostedZone",
+  "route53:ListHostedZonesByName",
+  "route53:ListResourceRecordSets",
+];
+const onAny = (actions: string[]) => [actions, "*"];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
 test.each(lambdas)(
@@ -88,6 +110,8 @@ test.each(lambdas)(
             secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
             payments: onPaymentsSecret,
             files: onInvoices("s3:GetObject"),
+            registrar: onAny(registrarActions),
+            dns: onAny(zoneActions),
           })[port],
       ),
       ...(access === "read" ? [notesCallers] : []),
@@ -121,6 +145,8 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
       writesLogs,
       onTable(writes),
       ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
+      ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
+      ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
       ...(uses.includes("files") ? [onInvoices("s3:PutObject")] : []),
       sendsDeadLetters(name),
     ]);

@@ -52,6 +52,7 @@ export const contextOf = (scene: Scene, world: World, accountId: string): Contex
   requestId: newId(scene, "request"),
   table: world.table,
   commit: committer(scene, world, accountId),
+  answer: async (value) => value,
   log: silent,
   now: nowOf(scene, world),
 });

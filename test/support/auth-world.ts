@@ -88,6 +88,7 @@ export async function contextOf(world: World, actor: Asker, accountId: string): 
     requestId: "test",
     table,
     commit: recorder({ table, accountId, author, now }),
+    answer: async (value) => value,
     log: createLog("silent", {}),
     now,
   };

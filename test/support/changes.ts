@@ -16,7 +16,7 @@ const author: Author = { action: "things.update", actor: { type: "user", id: "u-
 export async function newTable(): Promise<Table> {
   const name = `changes-${randomUUID()}`;
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
-  return openTable(documentClient(), name, { readUnits: 0, writeUnits: 0, calls: 0 });
+  return openTable(documentClient(), name);
 }
 
 /** An account that is in the list of all accounts, and nothing more. */

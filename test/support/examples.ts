@@ -1,4 +1,5 @@
 import { billingExamples } from "./billing-examples.ts";
+import { domainExamples } from "./domain-examples.ts";
 import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
 import type { Account, Given } from "./world.ts";
@@ -112,5 +113,6 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   "audit.list": async ({ id }) => ({ account_id: id }),
   ...authExamples,
   ...billingExamples,
+  ...domainExamples,
   ...webhookExamples,
 };

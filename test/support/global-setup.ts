@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { writeAssets } from "../../infra/assets.ts";
 import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
 import { lambdas } from "../../infra/lambdas.ts";
+import { startLocalDns } from "../../infra/local/dns.ts";
 import { ensureTable, startEngine, type Engine } from "../../infra/local/engine.ts";
 import { createIssuer } from "../../infra/local/issuer.ts";
+import { documentClient, openTable } from "../../shared/table/table.ts";
 
 /** One engine and one table for the whole run; every test makes its own account in it. */
 export default async function setup(): Promise<() => Promise<void>> {
@@ -35,6 +37,8 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     FILES_KEY: randomBytes(32).toString("base64"),
     FILES_BASE_URL: "http://127.0.0.1:8080",
     WEBHOOK_LOOPBACK: "allow",
+    REGISTRAR: "embedded",
+    DNS_PROVIDER: "embedded",
     DOCS_DIR: docs,
     AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
     AWS_REGION: "local",
@@ -42,7 +46,11 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     AWS_SECRET_ACCESS_KEY: "local",
   });
   await ensureTable(engine.endpoint, "test");
+  const table = openTable(documentClient(), "test");
+  const dns = await startLocalDns({ table, port: 0, onError: (what, error) => console.error(what, error) });
+  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
   return async () => {
+    await dns.stop();
     await engine.stop();
     await rm(docs, { recursive: true, force: true });
   };

@@ -61,11 +61,14 @@ export function openMemoryTable(store: MemoryStore, options: Options = {}): Tabl
     rewrite: (write) => write,
     ...options,
   };
+  const get: Table["get"] = async (key, schema) => {
+    const item = await readItem(opened, key);
+    return item === undefined ? undefined : schema.parse(item);
+  };
   return {
-    get: async (key, schema) => {
-      const item = await readItem(opened, key);
-      return item === undefined ? undefined : schema.parse(item);
-    },
+    get,
+    // What it may see of an older moment is not simulated.
+    glimpse: get,
     getMany: (keys) => getMany(opened, keys),
     between: (partition, from, to, range) => between(opened, partition, from, to, range),
     attempt: (write) => attempt(opened, write),

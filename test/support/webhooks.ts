@@ -92,6 +92,7 @@ export async function newScene(given?: Table) {
     requestId: "r",
     table,
     commit: recorder({ table, accountId, author, now }),
+    answer: async (value) => value,
     log,
     now,
   };

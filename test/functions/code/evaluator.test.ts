@@ -123,7 +123,7 @@ test("what went wrong on our side is logged, and leaves as internal", async () =
   const door = doorOf(account);
   const logged: unknown[] = [];
   const log = { ...door.log, error: (message: string, fields?: LogFields) => void logged.push({ message, ...fields }) };
-  const table = openTable(documentClient(), "no-such-table", { readUnits: 0, writeUnits: 0, calls: 0 });
+  const table = openTable(documentClient(), "no-such-table");
   const answer = await execute("me.get()", "r", { ...door, log, table });
   expect(answer.error).toMatchObject({ code: "internal", detail: { status: 500 } });
   expect(JSON.stringify(answer)).not.toMatch(/ResourceNotFound|no-such-table/);

@@ -47,7 +47,7 @@ function newFolder(): string {
 /** The table that a command without `--table` finds. */
 async function localTable(): Promise<Table> {
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", localTableName);
-  return openTable(documentClient(), localTableName, { readUnits: 0, writeUnits: 0, calls: 0 });
+  return openTable(documentClient(), localTableName);
 }
 
 /** An account, made long ago, whose thing `a` changed on each of three days. */

@@ -39,6 +39,7 @@ export async function newScene(created: Day) {
     requestId: author.requestId,
     table,
     commit,
+    answer: async (value) => value,
     log,
     now,
   };

@@ -1,0 +1,34 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { addRecord } from "../../shared/dns-records/add.ts";
+import { newRecord } from "../../shared/dns-records/input.ts";
+import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
+import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
+import { domainInBody, DomainRef } from "../../shared/domains/find.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dns_records.add",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/dns-records",
+  summary: "Create a DNS record",
+  description:
+    "The nameservers have the record when the answer says `in_sync`; `pending` is on its way, or waits for the domain to be delegated.",
+  capability: "dns.manage",
+  subject: domainInBody,
+  access: "write",
+  uses: ["dns"],
+  params: AccountParams,
+  body: z
+    .strictObject({ domain: DomainRef, ...newRecord })
+    .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
+  status: 201,
+  output: DnsRecord,
+  problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
+  run: async ({ body: { domain: _, ...record }, found }, context) =>
+    context.answer(await shownOnceSynced(await addRecord(found, record, context), found, context)),
+});
+
+export const handler = http(route);

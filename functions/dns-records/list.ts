@@ -1,0 +1,29 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { listRecords, recordQuery } from "../../shared/dns-records/list.ts";
+import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dns_records.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/dns-records",
+  summary: "List DNS records",
+  description:
+    "The DNS records of the domains the caller may see, oldest first. A filter by `type` or `name` alone looks at 20,000 records at most: beyond that, name a `domain`.",
+  capability: "dns.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({ ...pageQuery, ...recordQuery }),
+  output: pageOf(DnsRecord, "records").meta({ id: "DnsRecordListResponse", description: "A page of DNS records." }),
+  run: async ({ params, query }, context) => {
+    const { page, page_size } = query;
+    return { ...(await listRecords(params.account_id, query, context)), page, page_size };
+  },
+});
+
+export const handler = http(route);

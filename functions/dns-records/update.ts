@@ -1,0 +1,30 @@
+import * as z from "zod";
+
+import { changeRecord, recordInPath, RecordParams } from "../../shared/dns-records/change.ts";
+import { changedRecord } from "../../shared/dns-records/input.ts";
+import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
+import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dns_records.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
+  summary: "Update a DNS record",
+  description: "What is not given stays as it is. A record keeps its domain and its type: add another for another type.",
+  capability: "dns.manage",
+  subject: recordInPath,
+  access: "write",
+  uses: ["dns"],
+  params: RecordParams,
+  body: z
+    .strictObject(changedRecord)
+    .meta({ id: "DnsRecordUpdate", description: "What changes of a DNS record." }),
+  output: DnsRecord,
+  problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
+  run: async ({ body, found }, context) =>
+    shownOnceSynced(await changeRecord(found, body, context), found.domain, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { resolverHere } from "../../shared/dns/outside.ts";
+import { addDomain } from "../../shared/domains/add.ts";
+import { Domain } from "../../shared/domains/domain.ts";
+import { DomainName } from "../../shared/domains/name.ts";
+import { http } from "../../shared/http.ts";
+import { Id } from "../../shared/ids.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { workspaceInBody } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "domains.add",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/domains",
+  summary: "Connect a domain one already owns",
+  description:
+    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`. An extension of the specification.",
+  capability: "domain.purchase",
+  subject: workspaceInBody,
+  access: "write",
+  params: AccountParams,
+  body: z
+    .strictObject({
+      name: DomainName,
+      workspace_id: Id.meta({ description: "The workspace it comes into." }),
+    })
+    .meta({ id: "DomainCreate", description: "A domain to connect." }),
+  status: 201,
+  location: "/v1/public/accounts/{account_id}/domains/{name}",
+  output: Domain,
+  problems: ["domain_exists", "domain_taken", "domain_not_ready"],
+  run: ({ params, body: { name, workspace_id } }, context) =>
+    addDomain(params.account_id, { name, workspaceId: workspace_id }, context, resolverHere()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,36 @@
+import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { dnsHere, registrarHere } from "../../shared/domains/outside.ts";
+import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
+import { Problem } from "../../shared/errors.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute, Empty } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "domains.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  summary: "Delete or release a domain",
+  description:
+    "Removes its records and its zone, and gives back its registration if it was bought here: the name is free for others after it. Should a provider not answer, the domain is `releasing` until it does.",
+  capability: "domain.delete",
+  subject: domainInPath,
+  etag: true,
+  access: "write",
+  uses: ["registrar", "dns"],
+  params: DomainParams,
+  output: Empty,
+  problems: ["domain_not_empty", "domain_not_ready"],
+  run: async ({ params, found }, context) => {
+    await beginRelease(found, context);
+    try {
+      const outside = { dns: dnsHere(), registrar: registrarHere() };
+      await finishRelease(params.account_id, found.id, context, outside);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 503) throw error;
+      context.log.info("release left to the worker", { domain_id: found.id, reason: error.message });
+    }
+    return {};
+  },
+});
+
+export const handler = http(route);

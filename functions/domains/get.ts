@@ -1,0 +1,21 @@
+import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
+import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "domains.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  summary: "Read a domain",
+  description: "The domain with its DNS records and mailboxes, the first hundred of each.",
+  capability: "domain.view",
+  subject: domainInPath,
+  etag: true,
+  access: "read",
+  params: DomainParams,
+  output: DomainDetail,
+  run: ({ found }, { table }) => domainDetail(table, found),
+});
+
+export const handler = http(route);

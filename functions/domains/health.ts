@@ -1,0 +1,25 @@
+import { resolverHere } from "../../shared/dns/outside.ts";
+import { expectedRecords } from "../../shared/domains/expected.ts";
+import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { Health, healthOf } from "../../shared/domains/health.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "domains.health",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/domains/{domain}/health",
+  summary: "Health diagnostics",
+  description:
+    "Asks the public DNS, from the root servers on, for what the domain's mail stands on. Each check says what should be there, what is, and which record to add.",
+  capability: "domain.view",
+  subject: domainInPath,
+  access: "read",
+  limit: "outbound",
+  params: DomainParams,
+  output: Health,
+  run: async ({ found }, { table, now }) =>
+    healthOf(found, await expectedRecords(table, found), resolverHere(), now()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,29 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { Domain } from "../../shared/domains/domain.ts";
+import { domainQuery, listDomains } from "../../shared/domains/list.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "domains.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/domains",
+  summary: "List domains",
+  description:
+    "The domains of the account that the caller may see, oldest first; of one workspace, by when they came into it. A filter by status, tag or text looks at 20,000 domains at most.",
+  capability: "domain.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({ ...pageQuery, ...domainQuery }),
+  output: pageOf(Domain, "domains").meta({ id: "DomainListResponse", description: "A page of domains." }),
+  run: async ({ params, query }, context) => {
+    const { page, page_size } = query;
+    return { ...(await listDomains(params.account_id, query, context)), page, page_size };
+  },
+});
+
+export const handler = http(route);

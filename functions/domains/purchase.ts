@@ -1,0 +1,29 @@
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { paymentsHere } from "../../shared/billing/outside.ts";
+import { registrarHere } from "../../shared/domains/outside.ts";
+import { Purchase, PurchaseAnswer, purchaseDomains } from "../../shared/domains/purchase.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { workspaceInBody } from "../../shared/workspaces.ts";
+
+export const route = defineRoute({
+  name: "domains.purchase",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/domains/purchase",
+  summary: "Purchase domains",
+  description:
+    "Registers names for a year, paid from the wallet: the price is held, paid when the registry has the name, and free again if it refuses. When the wallet is short nothing is held, and the purchase goes on once `payment_url` is paid. Registration takes a while: `domains.get` shows how it stands, and events tell. A purchase that was cut off can be sent again: what is being bought already is not bought twice.",
+  capability: "domain.purchase",
+  subject: workspaceInBody,
+  access: "write",
+  uses: ["registrar", "payments"],
+  limit: "outbound",
+  params: AccountParams,
+  body: Purchase,
+  output: PurchaseAnswer,
+  problems: ["quote_changed", "upstream_unavailable"],
+  run: ({ params, body }, context) =>
+    purchaseDomains(params.account_id, body, context, { registrar: registrarHere(), checkouts: paymentsHere }),
+});
+
+export const handler = http(route);

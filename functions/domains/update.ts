@@ -1,0 +1,31 @@
+import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
+import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { registrarHere } from "../../shared/domains/outside.ts";
+import { DomainSettings, setDomain } from "../../shared/domains/settings.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { syncSoon } from "../../shared/zones/soon.ts";
+
+export const route = defineRoute({
+  name: "domains.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  summary: "Update a domain's settings",
+  description: "What is not given stays as it is. The DMARC record follows its two settings.",
+  capability: "domain.update",
+  subject: domainInPath,
+  etag: true,
+  access: "write",
+  uses: ["registrar", "dns"],
+  params: DomainParams,
+  body: DomainSettings,
+  output: DomainDetail,
+  problems: ["domain_not_ready", "upstream_unavailable"],
+  run: async ({ body, found }, context) => {
+    const after = await setDomain(found, body, context, registrarHere);
+    await syncSoon(after, context);
+    return domainDetail(context.table, after);
+  },
+});
+
+export const handler = http(route);

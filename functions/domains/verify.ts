@@ -1,0 +1,31 @@
+import { resolverHere } from "../../shared/dns/outside.ts";
+import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { Verification, verifyDomain } from "../../shared/domains/verify.ts";
+import { http } from "../../shared/http.ts";
+import { secretsHere } from "../../shared/providers/secrets-here.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { syncSoon } from "../../shared/zones/soon.ts";
+
+export const route = defineRoute({
+  name: "domains.verify",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/domains/{domain}/verify",
+  summary: "Verify nameserver delegation",
+  description:
+    "Asks the parent zone to whom it delegates the domain. Once that is the domain's `nameservers`, it becomes active, with its system records.",
+  capability: "domain.update",
+  subject: domainInPath,
+  access: "write",
+  uses: ["secrets", "dns"],
+  limit: "outbound",
+  params: DomainParams,
+  output: Verification,
+  problems: ["domain_not_ready"],
+  run: async ({ found }, context) => {
+    const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });
+    if (verification.verified) await syncSoon(found, context);
+    return verification;
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,21 @@
+import { http } from "../../shared/http.ts";
+import { defineRoute, Empty } from "../../shared/route.ts";
+import { deleteTag, TagParams } from "../../shared/tags.ts";
+
+export const route = defineRoute({
+  name: "tags.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/tags/{tag_id}",
+  summary: "Delete a tag",
+  description: "Takes it off everything that has it. An extension of the specification.",
+  capability: "tag.manage",
+  access: "write",
+  params: TagParams,
+  output: Empty,
+  run: async ({ params }, context) => {
+    await deleteTag(params.account_id, params.tag_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

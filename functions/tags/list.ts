@@ -1,0 +1,23 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { listTags, Tag } from "../../shared/tags.ts";
+
+export const route = defineRoute({
+  name: "tags.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/tags",
+  summary: "List tags",
+  description: "The tags of the account, oldest first. An extension of the specification.",
+  capability: "account.view",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Tag, "tags").meta({ id: "TagListResponse", description: "A page of tags." }),
+  run: async ({ params, query }, context) => ({ ...(await listTags(params.account_id, query, context)), ...query }),
+});
+
+export const handler = http(route);

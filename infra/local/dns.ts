@@ -1,0 +1,49 @@
+import { platform } from "../../shared/domains/platform.ts";
+import { zoneAt } from "../../shared/providers/dns-embedded.ts";
+import { delegationOf } from "../../shared/providers/registrar-embedded-names.ts";
+import type { Table } from "../../shared/table/table.ts";
+import { authoritative } from "./dns-authority.ts";
+import { registryZones } from "./dns-registry-zones.ts";
+import { startDnsServer } from "./dns-server.ts";
+import { freePort } from "./free-port.ts";
+
+export type LocalDns = {
+  /** Where the zones of all accounts are, for `dig @127.0.0.1 -p <port>`. */
+  port: number;
+  /** What points the product's resolver at these servers. */
+  environment: { DNS_ROOTS: string; DNS_KNOWN: string };
+  stop: () => Promise<void>;
+};
+
+type Options = { table: Table; port: number; onError: (what: string, error: unknown) => void };
+
+/**
+ * The DNS on this machine: one server that is authoritative for the zones in the table, and one that plays the root
+ * and all registries, by what the embedded registry has delegated.
+ */
+export async function startLocalDns({ table, port, onError }: Options): Promise<LocalDns> {
+  const failed = (error: unknown): void => onError("dns", error);
+  const zones = await startDnsServer({
+    port,
+    onBusyPort: freePort,
+    answer: authoritative((name) => zoneAt(table, name)),
+    onError: failed,
+  });
+  try {
+    const answer = registryZones((name) => delegationOf(table, name));
+    const registry = await startDnsServer({ port: 0, answer, onError: failed });
+    return {
+      port: zones.port,
+      environment: {
+        DNS_ROOTS: `127.0.0.1:${registry.port}`,
+        DNS_KNOWN: `${platform().nsZone}=127.0.0.1:${zones.port}`,
+      },
+      stop: async () => {
+        await Promise.all([zones.stop(), registry.stop()]);
+      },
+    };
+  } catch (error) {
+    await zones.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import { domainKey, type StoredDomain } from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { reservedFor } from "../domains/system-records.ts";
+import { InvalidInput, notFound, Problem } from "../errors.ts";
+import type { Context } from "../route.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { getZone, type StoredZone } from "../zones/zone.ts";
+import { conflictOf } from "./conflicts.ts";
+import { parsedOf, planAdded } from "./plan.ts";
+import { parseRecord } from "./record-input.ts";
+import type { ParsedRecord, RecordInput } from "./record.ts";
+import { recordsIn, type StoredRecord } from "./stored-record.ts";
+
+/** The record that input describes; 422 with every fault at its place in the body. */
+export function readRecord(input: RecordInput, zone: string): ParsedRecord {
+  const read = parseRecord(input, zone);
+  if ("record" in read) return read.record;
+  throw new InvalidInput(
+    read.faults.map(({ member, message }) => ({ loc: ["body", member], msg: message, type: "value_error" })),
+  );
+}
+
+/** 409 `system_managed`, `record_exists` or `record_conflict` when a record cannot be beside what the domain has. */
+export async function requireRoom(
+  table: Reader,
+  { account_id, id }: StoredDomain,
+  record: ParsedRecord,
+  but?: number,
+): Promise<void> {
+  const reason = reservedFor(record);
+  if (reason !== undefined) throw new Problem("system_managed", `${reason}. It changes with the domain's settings.`);
+  const neighbours = await recordsIn(table, account_id, id, record.name);
+  const others = neighbours.filter((one) => one.id !== but).map(parsedOf);
+  const conflict = conflictOf(record, others);
+  if (!conflict) return;
+  const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
+  throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
+}
+
+/** A domain that takes records, with its zone, read for one transaction. */
+export async function openHome(
+  table: Reader,
+  accountId: string,
+  domainId: string,
+): Promise<{ home: StoredDomain; zone: StoredZone }> {
+  const [home, zone] = await Promise.all([domainById(table, accountId, domainId), getZone(table, accountId, domainId)]);
+  if (!home || !zone) throw notFound();
+  if (!home.is_open) throw closing(home);
+  return { home, zone };
+}
+
+const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
+  new Problem("domain_not_ready", `${name} is ${status}: its records do not change any more.`, { status });
+
+/** The write that counts records into a domain, and fails the transaction when it takes none any more. */
+export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
+  update: domainKey(home.account_id, home.id),
+  add: { record_count: by, version: 1 },
+  if: { id: home.id, version: home.version },
+});
+
+/** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */
+export function addRecord(
+  found: StoredDomain,
+  input: RecordInput,
+  { table, commit, now }: Context,
+): Promise<StoredRecord> {
+  const record = readRecord(input, found.name);
+  return commit(async () => {
+    const { home, zone } = await openHome(table, found.account_id, found.id);
+    await requireRoom(table, home, record);
+    const { records, writes, changes } = await planAdded(table, home, zone, [record], { now: now() });
+    const [added] = records;
+    if (!added) throw new Error("nothing was added");
+    // Until the nameservers were told, that is what is known.
+    return {
+      value: { ...added, zone_status: "pending" as const },
+      writes: [...writes, recordCountWrite(home, 1)],
+      changes,
+    };
+  });
+}

@@ -1,0 +1,67 @@
+import type { ParsedRecord } from "./record.ts";
+import { dataOf } from "./rrsets.ts";
+import { isSpf } from "./spf.ts";
+
+/** The record that is in the way, and why, as one sentence for a person. */
+type Conflict = {
+  kind: "duplicate" | "cname" | "ns" | "spf" | "dmarc" | "null_mx";
+  /** The number of the record in the way. */
+  id: number;
+  message: string;
+};
+
+type Existing = ParsedRecord & { id: number };
+type Rule = (candidate: ParsedRecord, other: Existing) => string | undefined;
+
+const isNullMx = ({ type, value }: ParsedRecord): boolean => type === "MX" && value === ".";
+const isDmarc = ({ type, name }: ParsedRecord): boolean => type === "TXT" && name.split(".")[0] === "_dmarc";
+const isSpfRecord = ({ type, value }: ParsedRecord): boolean => type === "TXT" && isSpf(value);
+
+/** What two records of one name have against each other; the first rule that says something counts. */
+const rules: Record<Conflict["kind"], Rule> = {
+  // All data of a type have the same members in the same order.
+  duplicate: (candidate, other) =>
+    JSON.stringify(dataOf(candidate)) === JSON.stringify(dataOf(other)) ? "This record is there already" : undefined,
+  cname: (candidate, other) => {
+    if (candidate.type !== "CNAME" && other.type !== "CNAME") return undefined;
+    if (candidate.type === other.type) return "A name is an alias of one other name only: change its CNAME record";
+    const held = candidate.type === "CNAME" ? `it has a record of type ${other.type}` : "it has a CNAME record";
+    return `A CNAME record shares its name with no other record, and ${held}`;
+  },
+  ns: (candidate, other) => {
+    if ((candidate.type === "NS") === (other.type === "NS")) return undefined;
+    const held =
+      candidate.type === "NS" ? `it has a record of type ${other.type}` : "the name is delegated by NS records";
+    return `A delegated name has NS records and nothing else (DS is not offered), and ${held}`;
+  },
+  spf: (candidate, other) =>
+    isSpfRecord(candidate) && isSpfRecord(other)
+      ? "A name has one SPF record, or receivers accept none: add the terms to the one that is there"
+      : undefined,
+  dmarc: (candidate, other) =>
+    isDmarc(candidate) && isDmarc(other)
+      ? "A name has one DMARC record, or receivers ignore all: change the one that is there"
+      : undefined,
+  null_mx: (candidate, other) =>
+    candidate.type === "MX" && other.type === "MX" && isNullMx(candidate) !== isNullMx(other)
+      ? 'An MX record with the value "." refuses all mail, and stands alone (RFC 7505)'
+      : undefined,
+};
+
+const kinds = Object.keys(rules) as Conflict["kind"][];
+
+/**
+ * What the records of the same name (others' do not matter) have against a record: of several reasons the first of
+ * `duplicate`, `cname`, `ns`, `spf`, `dmarc`, `null_mx`. Two records with the same data and different TTLs are
+ * duplicates; different TTLs are no conflict. `others` is without the record itself.
+ */
+export function conflictOf(candidate: ParsedRecord, others: readonly Existing[]): Conflict | undefined {
+  const beside = others.filter(({ name }) => name === candidate.name);
+  for (const kind of kinds) {
+    for (const other of beside) {
+      const reason = rules[kind](candidate, other);
+      if (reason !== undefined) return { kind, id: other.id, message: `${reason} (record ${other.id}).` };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,95 @@
+import { domainToASCII, domainToUnicode } from "node:url";
+
+import { notAllowed, uLabelFault } from "./idna.ts";
+import { named, shown, type Reading } from "./reading.ts";
+
+const longestLabel = 63;
+/** Of a whole name as it is written, without the length bytes of the wire (RFC 1035 §2.3.4). */
+export const longestName = 253;
+/** More than any spelling of a name of 253 bytes that a person would write. */
+export const longestSpelling = 1_000;
+
+export const tooLong = `The name is longer than ${longestName} bytes`;
+
+type LabelOptions = { underscores: boolean };
+
+/** Every character of ASCII but letters, digits, hyphen and underscore. */
+const foreignAscii = /[\0-,./:-@[-^`{-\x7f]/;
+/** What can be in a text without being seen in it; the joiners have their own rules. */
+const invisible = /(?![\u200c\u200d])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+/** Symbols of which the mapping would make letters, such as ™ and ⓐ; the exceptions of RFC 5892 are no such. */
+const symbols = /(?![\u0375\u06fd\u06fe])\p{S}/u;
+const ldh = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
+
+/**
+ * A host's last label must not be a number for the URL parser behind node:url, which takes it for an IPv4 address;
+ * and labels go one by one, because the Bidi rule would refuse `_dmarc` or `1` beside a label that is written to the left.
+ */
+const beside = ".a";
+const toAscii = (label: string): string => domainToASCII(label + beside).slice(0, -beside.length);
+const toUnicode = (label: string): string => domainToUnicode(label + beside).slice(0, -beside.length);
+
+function characterFault(label: string): string | undefined {
+  const hidden = invisible.exec(label)?.[0];
+  if (hidden !== undefined) return `The name has an invisible character (${named(hidden)}): remove it`;
+  if (/\s/.test(label)) return "A name has no spaces";
+  const foreign = foreignAscii.exec(label)?.[0];
+  if (foreign === undefined) return undefined;
+  return `${shown(foreign)} is not allowed in names: only letters, digits, hyphens and dots are`;
+}
+
+/** The A-label of a label that has other letters than ASCII's, or that claims to be an A-label. */
+function readInternationalised(label: string): Reading {
+  const symbol = symbols.exec(label)?.[0];
+  if (symbol !== undefined) return { fault: notAllowed(symbol) };
+  const ascii = toAscii(label);
+  const invalid = `The label ${shown(label)} is not a valid internationalised label (RFC 5891)`;
+  if (ascii === "") return { fault: invalid };
+  if (!ascii.startsWith("xn--")) return { value: ascii };
+  const decoded = toUnicode(ascii);
+  // What does not decode comes back as it is, and so does what decodes to nothing that encodes to this.
+  if (decoded === ascii || toAscii(decoded) !== ascii) return { fault: invalid };
+  const fault = uLabelFault(decoded);
+  return fault === undefined ? { value: ascii } : { fault };
+}
+
+/** The labels of a name of at most `longestSpelling` characters, whatever full stops are between them (UTS #46 §2.3), and whether it ends with one. */
+export function splitName(text: string): { labels: string[]; isAbsolute: boolean } {
+  const dotted = text.trim().replace(/[。．｡]/g, ".");
+  const isAbsolute = dotted.endsWith(".");
+  return { labels: (isAbsolute ? dotted.slice(0, -1) : dotted).split("."), isAbsolute };
+}
+
+/**
+ * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens in lower case, and underscores where
+ * they are allowed; U-labels become A-labels (UTS #46 mapping, IDNA2008's characters).
+ */
+function readLabel(label: string, { underscores }: LabelOptions): Reading {
+  if (label === "") return { fault: "The name has an empty label: two dots in a row, or a dot at its start" };
+  const fault = characterFault(label);
+  if (fault !== undefined) return { fault };
+  const lower = label.toLowerCase();
+  const isPlain = /^[\0-\x7f]+$/.test(label) && !lower.startsWith("xn--");
+  const read = isPlain ? { value: lower } : readInternationalised(label);
+  if ("fault" in read) return read;
+  const { value } = read;
+  if (value.length > longestLabel) {
+    const form = value.startsWith("xn--") && !lower.startsWith("xn--") ? " in its xn-- form" : "";
+    return { fault: `The label ${shown(label)} is longer than ${longestLabel} bytes${form}` };
+  }
+  if (!underscores && value.includes("_")) return { fault: `A host name has no underscore: ${shown(label)}` };
+  if (ldh.test(value)) return { value };
+  return { fault: `The label ${shown(label)} must be letters, digits and hyphens, with no hyphen at its ends` };
+}
+
+/** Reads the labels of a name and joins them; the first one's fault is the name's. */
+export function readLabels(labels: readonly string[], options: LabelOptions): Reading {
+  const values: string[] = [];
+  for (const label of labels) {
+    const read = readLabel(label, options);
+    if ("fault" in read) return read;
+    values.push(read.value);
+  }
+  const value = values.join(".");
+  return value.length > longestName ? { fault: tooLong } : { value };
+}

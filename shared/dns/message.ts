@@ -1,0 +1,103 @@
+import { type Answer, type DecodedPacket, type OptAnswer, type RecordType, decode, encode } from "dns-packet";
+
+import { wireName } from "./wire-name.ts";
+
+/** The response codes we give or tell apart (RFC 1035 §4.1.1; 16 is RFC 6891's). */
+export const rcode = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
+
+/** The UDP payload that passes everywhere without fragments (DNS flag day 2020). */
+const ednsBytes = 1232;
+
+/** A question as it came: the name as `dns-packet` spells it, types and classes by mnemonic or `UNKNOWN_<number>`. */
+type WireQuestion = { name: string; type: string; class: string };
+
+/** A record of class IN with its name as `wireName` gives it. */
+export type WireRecord = Exclude<Answer, OptAnswer>;
+
+export type Message = {
+  id: number;
+  isResponse: boolean;
+  opcode: number;
+  rcode: number;
+  isAuthoritative: boolean;
+  isTruncated: boolean;
+  isRecursionDesired: boolean;
+  questions: readonly WireQuestion[];
+  answers: readonly WireRecord[];
+  authorities: readonly WireRecord[];
+  additionals: readonly WireRecord[];
+  /** What its OPT records say (RFC 6891 §6.1.2); one at most in a sound message. */
+  edns: readonly { payloadBytes: number; version: number }[];
+};
+
+const headerBytes = 12;
+
+/** Whether a message is long enough for as many records as its header counts: what `decode` allocates is bounded. */
+function isLongEnough(bytes: Buffer): boolean {
+  if (bytes.length < headerBytes) return false;
+  const [questions = 0, ...records] = [4, 6, 8, 10].map((offset) => bytes.readUInt16BE(offset));
+  const least = questions * 5 + records.reduce((sum, count) => sum + count, 0) * 11;
+  return bytes.length - headerBytes >= least;
+}
+
+function parse(bytes: Buffer): DecodedPacket | undefined {
+  if (!isLongEnough(bytes)) return undefined;
+  try {
+    const packet = decode(bytes);
+    // Cut-off data leaves the position past the end, or not a number.
+    return decode.bytes <= bytes.length ? packet : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
+  return (section ?? []).flatMap((record) => {
+    if (record.type === "OPT" || record.class !== "IN" || record.flush === true) return [];
+    const name = wireName(record.name);
+    return name === undefined ? [] : [{ ...record, name }];
+  });
+}
+
+/** The message in these bytes; undefined for malformed ones. Records of other classes are left out. Never throws. */
+export function readMessage(bytes: Buffer): Message | undefined {
+  const packet = parse(bytes);
+  if (!packet) return undefined;
+  const flags = packet.flags ?? 0;
+  const options = (packet.additionals ?? []).filter((record) => record.type === "OPT");
+  return {
+    id: packet.id ?? 0,
+    isResponse: packet.flag_qr,
+    opcode: (flags >> 11) & 0xf,
+    rcode: (flags & 0xf) + (options[0]?.extendedRcode ?? 0) * 16,
+    isAuthoritative: packet.flag_aa,
+    isTruncated: packet.flag_tc,
+    isRecursionDesired: packet.flag_rd,
+    questions: (packet.questions ?? []).map(({ name, type, class: kind = "IN" }) => ({ name, type, class: kind })),
+    answers: recordsOf(packet.answers),
+    authorities: recordsOf(packet.authorities),
+    additionals: recordsOf(packet.additionals),
+    edns: options.map(({ udpPayloadSize, ednsVersion }) => ({ payloadBytes: udpPayloadSize, version: ednsVersion })),
+  };
+}
+
+/** The OPT record that says how long a UDP message we take (RFC 6891 §6.1). */
+export const ourEdns = (extendedRcode = 0): OptAnswer => ({
+  type: "OPT",
+  name: ".",
+  udpPayloadSize: ednsBytes,
+  extendedRcode,
+  ednsVersion: 0,
+  flags: 0,
+  flag_do: false,
+  options: [],
+});
+
+/** A question without recursion (RD=0) in wire format. The name is one that `wireName` gave. */
+export const encodeQuery = (query: { id: number; name: string; type: string; hasEdns: boolean }): Buffer =>
+  encode({
+    type: "query",
+    id: query.id,
+    questions: [{ name: query.name, type: query.type as RecordType, class: "IN" }],
+    additionals: query.hasEdns ? [ourEdns()] : [],
+  });

@@ -1,0 +1,87 @@
+import type { Found } from "./answer.ts";
+import type { Question } from "./exchange.ts";
+import { foundOf } from "./found-record.ts";
+import { type Message, type WireRecord, rcode } from "./message.ts";
+import { isWithin } from "./wire-name.ts";
+
+/** A delegation as a server of the zone above gave it. `glue`: addresses that server may speak for. */
+export type Referral = {
+  zone: string;
+  ttl: number;
+  nameservers: readonly { host: string; glue: readonly string[] }[];
+};
+
+/** Why a server, or all servers of a zone, were of no use; the later in this list, the more it tells. */
+export const faults = ["unreachable", "silent", "garbled", "lame", "refusing", "failing"] as const;
+export type Fault = (typeof faults)[number] | "out of time" | "out of queries";
+
+/** What a server's message comes to. */
+export type Outcome =
+  | { kind: "found"; records: readonly Found[] }
+  | { kind: "alias"; target: string }
+  | { kind: "referral"; referral: Referral }
+  | { kind: "none" | "absent" }
+  | { kind: "useless"; fault: Fault };
+
+const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
+
+const foundIn = (section: readonly WireRecord[]): Found[] => section.flatMap((record) => foundOf(record) ?? []);
+
+/** Glue is believed only for names in the zone of the server that gave it: of others it cannot know. */
+function glueOf(host: string, { additionals }: Message, zone: string): string[] {
+  if (!isWithin(host, zone)) return [];
+  return foundIn(additionals).flatMap((found) => (found.name === host && "address" in found ? [found.address] : []));
+}
+
+/** A referral leads down: to the question's name or an ancestor of it, below the zone that was asked. */
+function referralOf(message: Message, { name }: Question, zone: string): Referral | undefined {
+  const delegations = foundIn(message.authorities).flatMap((found) =>
+    found.type === "NS" && found.host !== "" ? [found] : [],
+  );
+  const first = delegations.find(
+    (found) => found.name !== zone && isWithin(found.name, zone) && isWithin(name, found.name),
+  );
+  if (!first) return undefined;
+  const hosts = new Set(delegations.flatMap((found) => (found.name === first.name ? [found.host] : [])));
+  const nameservers = [...hosts].map((host) => ({ host, glue: glueOf(host, message, zone) }));
+  return { zone: first.name, ttl: first.ttl, nameservers };
+}
+
+/** Whether an authoritative "no" is about this zone: its SOA, if it has one, lies between the zone and the name. */
+function isAbout({ authorities }: Message, { name }: Question, zone: string): boolean {
+  const soa = authorities.find(({ type }) => type === "SOA");
+  return soa === undefined || (isWithin(soa.name, zone) && isWithin(name, soa.name));
+}
+
+function authoritative(message: Message, question: Question, zone: string): Outcome {
+  const own = message.answers.filter(({ name }) => name === question.name);
+  const asked = own.filter(({ type }) => type === question.type);
+  if (asked.length > 0) {
+    const records = foundIn(asked);
+    return records.length > 0 && message.rcode === rcode.noError ? { kind: "found", records } : useless("garbled");
+  }
+  if (own.some(({ type }) => type === "CNAME")) {
+    const [target] = foundIn(own).flatMap((found) => (found.type === "CNAME" ? [found.host] : []));
+    return target === undefined ? useless("garbled") : { kind: "alias", target };
+  }
+  if (!isAbout(message, question, zone)) return useless("lame");
+  if (message.rcode === rcode.nxDomain) return { kind: "absent" };
+  const referral = referralOf(message, question, zone);
+  if (referral) return { kind: "referral", referral };
+  const types = new Set(message.authorities.map(({ type }) => type));
+  // RFC 2308 §2.2: nameservers without a SOA make it a referral, and this one leads nowhere.
+  return types.has("NS") && !types.has("SOA") ? useless("lame") : { kind: "none" };
+}
+
+/**
+ * What a message says of a question, when it came from a server of this zone. Only an authoritative one can answer; of
+ * another one only a referral further down counts.
+ */
+export function outcomeOf(message: Message, question: Question, zone: string): Outcome {
+  if (message.isTruncated) return useless("garbled");
+  if (message.rcode === rcode.refused) return useless("refusing");
+  if (message.rcode !== rcode.noError && message.rcode !== rcode.nxDomain) return useless("failing");
+  if (message.isAuthoritative) return authoritative(message, question, zone);
+  const referral = message.rcode === rcode.noError ? referralOf(message, question, zone) : undefined;
+  return referral ? { kind: "referral", referral } : useless("lame");
+}

@@ -1,0 +1,125 @@
+import type { Answer, Delegation, Resolver } from "./answer.ts";
+import { openBudget } from "./budget.ts";
+import type { Question } from "./exchange.ts";
+import type { Fault } from "./outcome.ts";
+import { ianaRoots } from "./roots.ts";
+import type { Endpoint } from "./transport.ts";
+import { type Ground, type Walk, walkDown } from "./walk.ts";
+import { wireName } from "./wire-name.ts";
+import { openZoneCuts } from "./zone-cuts.ts";
+
+export type ResolverOptions = {
+  /** The root's nameservers; IANA's by default. */
+  roots?: readonly Endpoint[];
+  /** Nameservers with names within a suffix are at its endpoint: configured, so trusted, on this machine too. */
+  known?: readonly { suffix: string; endpoint: Endpoint }[];
+  /** Where an address learned from the DNS really leads, asked after it was found to be public. For tests. */
+  route?: (address: string) => Endpoint;
+  /** How long one question may take, all its servers and retries included. */
+  timeoutMs?: number;
+  /** How long one server may take over one message. */
+  tryTimeoutMs?: number;
+  /** How many messages one question may send. */
+  maxQueries?: number;
+  /** The time that kept delegations age by. */
+  nowMs?: () => number;
+};
+
+const maxAliases = 8;
+
+function reasonOf(zone: string, fault: Fault): string {
+  const servers = zone === "" ? "the nameservers of the root" : `the nameservers of ${zone}`;
+  const reasons: Record<Fault, string> = {
+    unreachable: `${servers} have no address that can be asked`,
+    silent: `${servers} do not answer`,
+    garbled: `${servers} answer what cannot be read`,
+    lame: `${servers} do not know the zone`,
+    refusing: `${servers} refuse to answer`,
+    failing: `${servers} answer with an error`,
+    "out of time": `${servers} do not answer in time`,
+    "out of queries": "it takes too many queries to find out",
+  };
+  return reasons[fault];
+}
+
+const unknown = (reason: string): { status: "unknown"; reason: string } => ({ status: "unknown", reason });
+
+async function follow(question: Question, walk: Walk): Promise<Answer> {
+  const seen = new Set<string>();
+  let { name } = question;
+  while (seen.size <= maxAliases) {
+    seen.add(name);
+    const { zone, outcome } = await walkDown({ ...question, name }, walk);
+    switch (outcome.kind) {
+      case "found":
+        return { status: "found", records: outcome.records };
+      case "alias":
+        if (seen.has(outcome.target)) return unknown("its CNAME records lead in a circle");
+        name = outcome.target;
+        break;
+      case "useless":
+        return unknown(reasonOf(zone, outcome.fault));
+      case "referral":
+        return unknown(reasonOf(zone, "lame"));
+      default:
+        return { status: outcome.kind };
+    }
+  }
+  return unknown(`its chain of CNAME records is longer than ${maxAliases}`);
+}
+
+const delegated = (hosts: readonly string[]): Delegation => ({
+  status: "delegated",
+  nameservers: [...new Set(hosts)].toSorted(),
+});
+
+async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
+  const { zone, outcome } = await walkDown({ name, type: "NS" }, walk, name);
+  switch (outcome.kind) {
+    case "referral":
+      return delegated(outcome.referral.nameservers.map(({ host }) => host));
+    case "found":
+      return delegated(outcome.records.flatMap((found) => ("host" in found ? [found.host] : [])));
+    case "alias":
+      return { status: "none" };
+    case "useless":
+      return unknown(reasonOf(zone, outcome.fault));
+    default:
+      return { status: outcome.kind };
+  }
+}
+
+function suffixOf(text: string): string {
+  const suffix = wireName(text);
+  // The root as a suffix would make every nameserver a known one.
+  if (suffix === undefined || suffix === "") throw new Error(`${text} is not a suffix of nameservers' names`);
+  return suffix;
+}
+
+/**
+ * A resolver that asks by itself from the root down (RFC 1034 §5.3.3), by UDP and TCP, and keeps the delegations of
+ * top-level domains. Only what a server with authority says counts; servers at addresses that are not public are not
+ * asked. What others answer, or do not, comes back as `unknown` within `timeoutMs`.
+ */
+export function openResolver(options: ResolverOptions = {}): Resolver {
+  const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;
+  const { timeoutMs = 4_000, tryTimeoutMs = 800, maxQueries = 50, nowMs = () => performance.now() } = options;
+  const trusted = known.map(({ suffix, endpoint }) => ({ suffix: suffixOf(suffix), endpoint }));
+  const ground: Ground = {
+    root: { name: "", endpoints: roots, hosts: [] },
+    places: { known: trusted, route },
+    cuts: openZoneCuts(nowMs),
+    tryTimeoutMs,
+  };
+  const walk = (): Walk => ({ ground, budget: openBudget(timeoutMs, maxQueries), lookups: [] });
+  return {
+    resolve: async (text, type) => {
+      const name = wireName(text);
+      return name === undefined ? unknown("it is not a domain name") : follow({ name, type }, walk());
+    },
+    delegation: async (text) => {
+      const name = wireName(text);
+      return name === undefined || name === "" ? unknown("it is not a domain name") : delegationOf(name, walk());
+    },
+  };
+}

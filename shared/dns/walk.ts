@@ -1,0 +1,101 @@
+import type { Budget } from "./budget.ts";
+import { type Question, ask } from "./exchange.ts";
+import { type Fault, type Outcome, faults, outcomeOf } from "./outcome.ts";
+import type { Endpoint } from "./transport.ts";
+import type { ZoneCuts } from "./zone-cuts.ts";
+import { type Places, type Zone, publicEndpoints, zoneOf } from "./zone-servers.ts";
+
+/** What all walks of a resolver have in common. */
+export type Ground = { root: Zone; places: Places; cuts: ZoneCuts; tryTimeoutMs: number };
+
+export type Walk = {
+  ground: Ground;
+  budget: Budget;
+  /** The nameservers' names that are being looked up for this walk, outermost first. */
+  lookups: readonly string[];
+};
+
+const maxReferrals = 16;
+const maxLookupsDeep = 3;
+
+const isFaulty = (outcome: Outcome): outcome is Extract<Outcome, { kind: "useless" }> => outcome.kind === "useless";
+
+function lackOf({ budget }: Walk): Outcome | undefined {
+  const lack = budget.lacks();
+  return lack && { kind: "useless", fault: `out of ${lack}` };
+}
+
+async function askServer(endpoint: Endpoint, question: Question, zone: string, walk: Walk): Promise<Outcome> {
+  const { budget, ground } = walk;
+  const message = await ask(endpoint, question, { budget, tryTimeoutMs: ground.tryTimeoutMs });
+  if (!message) return lackOf(walk) ?? { kind: "useless", fault: "silent" };
+  return outcomeOf(message, question, zone);
+}
+
+/** The addresses of a nameserver, asked from the root or its top-level domain on. An alias is none (RFC 2181 §10.3). */
+async function lookUp(host: string, walk: Walk): Promise<Endpoint[]> {
+  const { ground, lookups } = walk;
+  if (lookups.includes(host) || lookups.length >= maxLookupsDeep) return [];
+  const inner = { ...walk, lookups: [...lookups, host] };
+  for (const type of ["A", "AAAA"]) {
+    const { outcome } = await walkDown({ name: host, type }, inner);
+    if (outcome.kind === "found") {
+      const addresses = outcome.records.flatMap((found) => ("address" in found ? [found.address] : []));
+      return publicEndpoints(addresses, ground.places);
+    }
+    if (outcome.kind !== "none") return [];
+  }
+  return [];
+}
+
+/** A zone's servers, those that have to be looked up only when the others were of no use. */
+async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerator<Endpoint> {
+  yield* endpoints;
+  for (const host of hosts) {
+    if (walk.budget.lacks()) return;
+    yield* await lookUp(host, walk);
+  }
+}
+
+const worse = (one: Fault, other: Fault): Fault =>
+  faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
+
+/** What the first server of a zone that is of use says. Those that might be another time are asked once more. */
+async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
+  let fault: Fault = "unreachable";
+  const again: Endpoint[] = [];
+  async function* rounds(): AsyncGenerator<Endpoint> {
+    yield* serversOf(zone, walk);
+    yield* again.splice(0);
+  }
+  for await (const endpoint of rounds()) {
+    const outcome = await askServer(endpoint, question, zone.name, walk);
+    if (!isFaulty(outcome)) return outcome;
+    fault = worse(outcome.fault, fault);
+    if (outcome.fault === "silent" || outcome.fault === "failing") again.push(endpoint);
+  }
+  return lackOf(walk) ?? { kind: "useless", fault };
+}
+
+/**
+ * Asks from the root down, by referrals, until there is another outcome than a referral; `zone` is the one whose servers
+ * it is of. With `until`, the referral to that zone is an outcome too, and nothing kept of that zone is used.
+ */
+export async function walkDown(
+  question: Question,
+  walk: Walk,
+  until?: string,
+): Promise<{ zone: string; outcome: Outcome }> {
+  const { cuts, places, root } = walk.ground;
+  const kept = cuts.find(question.name);
+  let zone = kept === undefined || kept.name === until ? root : kept;
+  for (let referrals = 0; referrals < maxReferrals; referrals += 1) {
+    const outcome = await askZone(zone, question, walk);
+    if (isFaulty(outcome)) cuts.drop(zone.name);
+    if (outcome.kind !== "referral" || outcome.referral.zone === until) return { zone: zone.name, outcome };
+    const { referral } = outcome;
+    zone = zoneOf(referral, places);
+    cuts.keep(zone, referral.ttl);
+  }
+  return { zone: zone.name, outcome: { kind: "useless", fault: "lame" } };
+}

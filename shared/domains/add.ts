@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+
+import * as z from "zod";
+
+import { change } from "../changes/kind.ts";
+import { recordWrites } from "../changes/record.ts";
+import type { Resolver } from "../dns/answer.ts";
+import { Problem } from "../errors.ts";
+import type { Context } from "../route.ts";
+import { dueWrite } from "../table/due.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { delegationState } from "./delegation.ts";
+import { domainKey, domainKind, holderKey, type Domain, type StoredDomain } from "./domain.ts";
+import { domainById, domainByName } from "./find.ts";
+import { planNewDomains } from "./new.ts";
+import { nameserversOf } from "./platform.ts";
+import { domainQueue } from "./queues.ts";
+import { removeFailed } from "./release.ts";
+import { domainView } from "./view.ts";
+
+/** When a new domain's delegation is first looked for without anybody asking. */
+export const firstCheckMs = 60_000;
+
+const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
+type StoredHolder = z.output<typeof StoredHolder>;
+
+/** Who has a name, of all accounts; undefined when nobody has. */
+export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
+  table.get(holderKey(name), StoredHolder);
+
+export const exists = (name: string) => (): Problem =>
+  new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
+
+const taken =
+  (accountId: string) =>
+  (name: string) =>
+  (): Problem =>
+    new Problem(
+      "domain_taken",
+      `Another account has ${name}. If it is yours, delegate it to these nameservers and add it again.`,
+      { nameservers: nameserversOf(accountId) },
+    );
+
+/**
+ * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and
+ * never proved goes to who is delegated to by the parent zone. 409 `domain_exists`, `domain_taken`.
+ */
+export async function addDomain(
+  accountId: string,
+  { name, workspaceId }: { name: string; workspaceId: string },
+  context: Context,
+  resolver: Resolver,
+): Promise<Domain> {
+  const { table } = context;
+  const known = await domainByName(table, accountId, name);
+  if (known?.status === "failed") await removeFailed(accountId, known, context);
+  else if (known) throw exists(name)();
+  const holder = await readHolder(table, name);
+  const rival = holder && holder.account_id !== accountId ? holder : undefined;
+  if (rival) await requireProof(accountId, name, rival, resolver);
+  return context.commit(async () => {
+    const at = context.now();
+    const due_at = new Date(at.getTime() + firstCheckMs).toISOString();
+    const place = { accountId, workspaceId, now: at };
+    const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
+    const refusals = { taken: taken(accountId), exists, ...(rival ? { claim: { ...rival } } : {}) };
+    const { domains, writes } = await planNewDomains(table, place, [given], refusals);
+    const [domain] = domains as [StoredDomain];
+    const view = domainView(domain);
+    return {
+      value: view,
+      writes: [...writes, ...(rival ? await ousting(table, rival, at) : [])],
+      changes: [change(domainKind, "created", domain.id, { after: view })],
+    };
+  });
+}
+
+/** The name is somebody's who has not proved it: it changes hands only to who is delegated to. */
+async function requireProof(accountId: string, name: string, rival: StoredHolder, resolver: Resolver): Promise<void> {
+  const refusal = taken(accountId)(name)();
+  if (rival.firm) throw refusal;
+  const { verified } = await delegationState(resolver, name, nameserversOf(accountId));
+  if (!verified) throw refusal;
+}
+
+/** The writes that take a name from a domain of another account, which goes with all it has. */
+async function ousting(table: Reader, { account_id, domain_id }: StoredHolder, now: Date): Promise<Write[]> {
+  const domain = await domainById(table, account_id, domain_id);
+  if (!domain?.is_open) return [];
+  const at = now.toISOString();
+  const status_reason = "Another account proved that the name is theirs: it is delegated to their nameservers.";
+  const after = { ...domain, status: "releasing" as const, status_reason, updated_at: at };
+  const told = change(domainKind, "taken_over", domain_id, { before: domainView(domain), after: domainView(after) });
+  const author = {
+    action: "system: domain",
+    actor: { type: "system" as const, id: "domains" },
+    requestId: randomUUID(),
+  };
+  return [
+    {
+      put: { ...domainKey(account_id, domain_id), ...after, is_open: false, due_at: at, version: domain.version + 1 },
+      if: { id: domain_id, version: domain.version },
+    },
+    dueWrite(domainQueue, [account_id, domain_id], at),
+    ...recordWrites(account_id, [told], author, now),
+  ];
+}

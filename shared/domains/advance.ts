@@ -1,0 +1,30 @@
+import { advanceChecks } from "./check.ts";
+import { domainById } from "./find.ts";
+import { domainQueue } from "./queues.ts";
+import { dueKey } from "../table/due.ts";
+import { advanceRegistration } from "./registration.ts";
+import { finishRelease } from "./release.ts";
+import { systemMover, type DomainWork } from "./work.ts";
+
+/** Does what is due of a domain at an instant. Whatever fails stays due: it is taken up again. */
+export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+  const domain = await domainById(work.table, accountId, id);
+  if (domain?.due_at !== at) {
+    await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
+    return;
+  }
+  switch (domain.status) {
+    case "pending_registration":
+      return advanceRegistration(domain, work);
+    case "releasing":
+      return finishRelease(accountId, id, systemMover(work, accountId), work);
+    case "pending_delegation":
+    case "active":
+    case "degraded":
+    case "expired":
+      return advanceChecks(domain, work);
+    default:
+      await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
+  }
+}
+

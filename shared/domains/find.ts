@@ -1,0 +1,71 @@
+import * as z from "zod";
+
+import type { Scope } from "../auth/permissions.ts";
+import { Id } from "../ids.ts";
+import type { Located, Subject } from "../route.ts";
+import type { Reader } from "../table/table.ts";
+import { domainKey, nameKey, noSuchDomain, StoredDomain } from "./domain.ts";
+import { DomainName } from "./name.ts";
+
+export const DomainParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  domain: DomainName,
+});
+
+/** A domain by its id or its name. */
+export const DomainRef = z.union([Id, DomainName]).meta({
+  description: "The domain: its name, in any spelling, or its id.",
+  examples: ["example.com"],
+});
+
+const Pointer = z.object({ domain_id: z.string() });
+
+/** The domain with this id; undefined when the account has none. */
+export async function domainById(table: Reader, accountId: string, id: string): Promise<StoredDomain | undefined> {
+  const domain = await table.get(domainKey(accountId, id), StoredDomain);
+  return domain?.id === id ? domain : undefined;
+}
+
+/** The domain with this name; undefined when the account has none. One and a half read units when it has. */
+export async function domainByName(table: Reader, accountId: string, name: string): Promise<StoredDomain | undefined> {
+  const glimpsed = await table.glimpse(nameKey(accountId, name), Pointer);
+  const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
+  if (near?.name === name) return near;
+  const pointer = await table.get(nameKey(accountId, name), Pointer);
+  return pointer && domainById(table, accountId, pointer.domain_id);
+}
+
+/** The domain that a name or an id stands for. */
+export const domainByRef = (table: Reader, accountId: string, ref: string): Promise<StoredDomain | undefined> =>
+  ref.includes(".") ? domainByName(table, accountId, ref) : domainById(table, accountId, ref);
+
+/** What a domain is and is inside of, for grants narrowed to that. */
+export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [
+  { type: "domain", id },
+  { type: "workspace", id: workspace_id },
+];
+
+export const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
+  id: domain.id,
+  scopes: scopesOfDomain(domain),
+  thing: domain,
+});
+
+/** The domain in the path of a route. */
+export const domainInPath: Subject<{ params: z.output<typeof DomainParams> }, StoredDomain> = {
+  at: "path",
+  find: async ({ params }, table) => {
+    const domain = await domainByName(table, params.account_id, params.domain);
+    return domain && locatedDomain(domain);
+  },
+};
+
+/** The domain that the body of a route names. */
+export const domainInBody: Subject<{ params: { account_id: string }; body: { domain: string } }, StoredDomain> = {
+  at: ["body", "domain"],
+  missing: noSuchDomain,
+  find: async ({ params, body }, table) => {
+    const domain = await domainByRef(table, params.account_id, body.domain);
+    return domain && locatedDomain(domain);
+  },
+};

@@ -1,0 +1,41 @@
+import { change } from "../changes/kind.ts";
+import { notFound, Problem } from "../errors.ts";
+import type { Context } from "../route.ts";
+import { appendRows, readHeads, readList, removeRows } from "../table/ranked-list.ts";
+import { domainCountWrite } from "../workspaces.ts";
+import { domainKind, domainsIn, type Domain, type StoredDomain } from "./domain.ts";
+import { domainById } from "./find.ts";
+import { domainViews } from "./view.ts";
+import { becoming } from "./work.ts";
+
+/** Moves a domain to another workspace of its account, with all it holds; one that is there already stays. 404, 409 `domain_not_ready`. */
+export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
+  const { account_id, id } = found;
+  return commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    if (!domain) throw notFound();
+    if (!domain.is_open) throw new Problem("domain_not_ready", `${domain.name} is ${domain.status}.`, { status: domain.status });
+    const { workspace_id: from, workspace_ordinal } = domain;
+    const [before] = (await domainViews(table, account_id, [domain])) as [Domain];
+    if (from === workspaceId) return { value: before, writes: [], changes: [] };
+    const [{ state: left }, [entered]] = await Promise.all([
+      readList(table, domainsIn(account_id, from), [workspace_ordinal]),
+      readHeads(table, [domainsIn(account_id, workspaceId)]),
+    ]);
+    if (!entered) throw new Error("there is no head for a list");
+    const place = { workspace_id: workspaceId, workspace_ordinal: entered.next, updated_at: now().toISOString() };
+    const { after, writes } = becoming(domain, place);
+    const [moved] = (await domainViews(table, account_id, [after])) as [Domain];
+    return {
+      value: moved,
+      writes: [
+        ...writes,
+        ...removeRows(left, [workspace_ordinal]),
+        ...appendRows(entered, [{ domain_id: id }]),
+        domainCountWrite(account_id, from, -1),
+        domainCountWrite(account_id, workspaceId, 1),
+      ],
+      changes: [change(domainKind, "moved", id, { before, after: moved })],
+    };
+  });
+}

@@ -1,0 +1,102 @@
+import { idWithOrdinal } from "../ids.ts";
+import { dueWrite } from "../table/due.ts";
+import { appendRows, readHeads, type ListState } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { domainCountWrite } from "../workspaces.ts";
+import { newZone } from "../zones/zone.ts";
+import { domainsIn, domainsOf, holderKey, nameKey, type StoredDomain, type Warning } from "./domain.ts";
+import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
+import { nameserversOf } from "./platform.ts";
+import { domainQueue } from "./queues.ts";
+
+/** What a new domain is, beside what all new ones are. */
+export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
+  Partial<Pick<StoredDomain, "purchase" | "registration">>;
+
+type Place = { accountId: string; workspaceId: string; now: Date };
+
+/** Who has a name, of all accounts. A hold that is not firm gives way to whoever proves that the name is theirs. */
+export type Holder = { account_id: string; domain_id: string; firm: boolean };
+
+/**
+ * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
+ * `exists` when this one has it, and 422 when the workspace is gone. `claim` is what a name's holder has to be instead of nobody.
+ */
+export async function planNewDomains(
+  table: Reader,
+  { accountId, workspaceId, now }: Place,
+  given: readonly NewDomain[],
+  refusals: {
+    taken: (name: string) => () => Error;
+    exists: (name: string) => () => Error;
+    claim?: Write["if"];
+  },
+): Promise<{ domains: StoredDomain[]; writes: Write[] }> {
+  const [all, inWorkspace] = (await readHeads(table, [domainsOf(accountId), domainsIn(accountId, workspaceId)])) as [
+    ListState,
+    ListState,
+  ];
+  const at = now.toISOString();
+  const warnings = await Promise.all(given.map(({ name }) => warningsFor(table, accountId, name)));
+  const domains = given.map((one, index): StoredDomain => ({
+    id: idWithOrdinal(all.next + index),
+    account_id: accountId,
+    workspace_id: workspaceId,
+    workspace_ordinal: inWorkspace.next + index,
+    status_reason: null,
+    nameservers: nameserversOf(accountId),
+    registration: null,
+    redirect_url: null,
+    dmarc_policy: "none",
+    dmarc_report_email: null,
+    dedicated_ip_id: null,
+    tag_ids: [],
+    warnings: warnings[index] ?? [],
+    verified_at: null,
+    created_at: at,
+    updated_at: at,
+    mailbox_count: 0,
+    record_count: 0,
+    is_open: true,
+    failures: 0,
+    version: 1,
+    ...one,
+  }));
+  return {
+    domains,
+    writes: [
+      ...appendRows(all, domains),
+      ...appendRows(
+        inWorkspace,
+        domains.map(({ id }) => ({ domain_id: id })),
+      ),
+      domainCountWrite(accountId, workspaceId, domains.length),
+      ...domains.flatMap((domain) => [
+        ...nameWrites(domain, refusals),
+        lookalikeWrite(accountId, domain.name),
+        newZone(accountId, domain).write,
+        ...(domain.due_at === null ? [] : [dueWrite(domainQueue, [accountId, domain.id], domain.due_at)]),
+      ]),
+    ],
+  };
+}
+
+function nameWrites(
+  { account_id, id, name, source }: StoredDomain,
+  { taken, exists, claim = "absent" }: Parameters<typeof planNewDomains>[3],
+): Write[] {
+  const holder: Holder = { account_id, domain_id: id, firm: source === "purchased" };
+  return [
+    { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
+    { put: { ...holderKey(name), ...holder }, if: claim, orElse: taken(name) },
+  ];
+}
+
+/** What is worth a second look about a name that comes into an account. */
+export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
+  const names = await lookalikesOf(table, accountId, name);
+  if (names.length === 0) return [];
+  const message = `It looks like ${names.join(", ")}, which this account has: make sure that it is meant.`;
+  return [{ code: "lookalike", message, names }];
+}

@@ -1,0 +1,35 @@
+import { clock } from "../clock.ts";
+import { resolverHere } from "../dns/outside.ts";
+import { createLog } from "../log.ts";
+import { dns, type Dns } from "../providers/dns.ts";
+import { registrar, type Registrar } from "../providers/registrar.ts";
+import { secretsHere } from "../providers/secrets-here.ts";
+import { runtime } from "../runtime.ts";
+import { openTable, type Table } from "../table/table.ts";
+import type { DomainWork } from "./work.ts";
+
+function tableHere(): Table {
+  const { env, client } = runtime();
+  return openTable(client, env.TABLE_NAME);
+}
+
+/** The registrar of this process. Needs the environment when it is called, not at import. */
+export const registrarHere = (): Registrar => registrar(tableHere(), clock);
+
+/** The DNS hosting of this process. Needs the environment when it is called, not at import. */
+export const dnsHere = (): Dns => dns(tableHere());
+
+/** What a worker of this process moves domains on with. Needs the environment when it is called, not at import. */
+export function domainWork(worker: string): DomainWork {
+  const { env } = runtime();
+  const table = tableHere();
+  return {
+    table,
+    now: clock,
+    log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
+    dns: dns(table),
+    registrar: registrar(table, clock),
+    secrets: secretsHere(),
+    resolver: resolverHere(),
+  };
+}

@@ -1,0 +1,179 @@
+import * as z from "zod";
+
+import { planPurge } from "../auth/purge.ts";
+import { change } from "../changes/kind.ts";
+import { planRemoved } from "../dns-records/plan.ts";
+import { recordsIn } from "../dns-records/stored-record.ts";
+import { notFound, Problem } from "../errors.ts";
+import { ordinalOf } from "../ids.ts";
+import type { Dns } from "../providers/dns.ts";
+import type { Registrar } from "../providers/registrar.ts";
+import type { Context } from "../route.ts";
+import { dueKey } from "../table/due.ts";
+import { readList, removeRows } from "../table/ranked-list.ts";
+import type { Write } from "../table/writes.ts";
+import { domainCountWrite } from "../workspaces.ts";
+import { getZone, zoneDueKey, zoneKey } from "../zones/zone.ts";
+import { domainDetail } from "./detail.ts";
+import { dkimKey } from "./dkim.ts";
+import { domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
+import { domainById } from "./find.ts";
+import { noLookalike } from "./lookalikes.ts";
+import { domainQueue } from "./queues.ts";
+import { domainViews } from "./view.ts";
+import { becoming, later, type Mover } from "./work.ts";
+
+/** How long whoever deletes a domain has it to themselves before the worker goes on with it. */
+const graceMs = 120_000;
+
+/**
+ * Decides that a domain goes, after which nothing comes into it any more; `finishRelease` does the rest. 404, 409
+ * `domain_not_empty`, `domain_not_ready` while it is being bought.
+ */
+export function beginRelease(found: StoredDomain, { table, commit, now, ifMatch }: Context): Promise<void> {
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireEmpty(domain);
+    if (domain.status === "releasing") return { value: undefined, writes: [], changes: [] };
+    const at = now();
+    const { after, writes } = becoming(domain, {
+      status: "releasing",
+      is_open: false,
+      updated_at: at.toISOString(),
+      due_at: later(at, graceMs),
+      failures: 0,
+    });
+    const [seenBefore, seenAfter] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+    const seen = ifMatch === undefined ? seenBefore : await domainDetail(table, domain);
+    return {
+      value: undefined,
+      writes,
+      changes: [change(domainKind, "updated", domain.id, { before: seenBefore, after: seenAfter, seen })],
+    };
+  });
+}
+
+function requireEmpty({ name, status, mailbox_count }: StoredDomain): void {
+  if (mailbox_count > 0) {
+    throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", { mailbox_count });
+  }
+  if (status === "pending_registration") {
+    throw new Problem("domain_not_ready", `${name} is being registered: wait until that is over.`, { status });
+  }
+}
+
+/** Records go with their entries in the audit log, three or four writes each. */
+const recordsAtOnce = 20;
+
+/**
+ * Gives back what a domain has, the outside first: its zone, its registration, its records, the grants on it, and
+ * at last its name. Whatever was done before is passed over. 503 when the outside does not answer: it stays due.
+ */
+export async function finishRelease(
+  accountId: string,
+  id: string,
+  mover: Mover,
+  { dns, registrar }: { dns: Dns; registrar: Registrar },
+): Promise<void> {
+  const domain = await domainById(mover.table, accountId, id);
+  if (domain?.status !== "releasing") return;
+  const zone = await getZone(mover.table, accountId, id);
+  await stopServing(accountId, id, mover);
+  if (zone?.zone_id !== undefined) await dns.deleteZone(zone.zone_id);
+  if (domain.source === "purchased" && domain.registration) await registrar.release(domain.name);
+  while (await removeSomeRecords(accountId, id, mover)) continue;
+  while (await revokeSomeGrants(accountId, id, mover)) continue;
+  await forget(accountId, id, mover);
+}
+
+/** Nobody makes the zone again, or brings anything into it. */
+async function stopServing(accountId: string, id: string, { table, commit }: Mover): Promise<void> {
+  await commit(async () => {
+    const zone = await getZone(table, accountId, id);
+    if (!zone?.wanted) return { value: undefined, writes: [], changes: [] };
+    return {
+      value: undefined,
+      writes: [{ update: zoneKey(accountId, id), set: { wanted: false, lease_owner: "" }, if: { revision: zone.revision } }],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+}
+
+function removeSomeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+  return commit(async () => {
+    const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
+    const some = records.slice(0, recordsAtOnce);
+    if (some.length === 0 || !zone) return { value: false, writes: [], changes: [] };
+    const planned = await planRemoved(table, accountId, zone, some, now());
+    return { value: some.length < records.length, writes: planned.writes, changes: planned.changes, partial: true };
+  });
+}
+
+function revokeSomeGrants(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+  return commit(async () => {
+    const { isAll, writes, changes } = await planPurge(table, accountId, { type: "domain", id }, now());
+    return { value: !isAll, writes, changes, partial: true };
+  });
+}
+
+const Holder = z.object({ domain_id: z.string() });
+
+/** The domain itself, once nothing is left of what it had. */
+function forget(accountId: string, id: string, { table, commit }: Mover): Promise<void> {
+  return commit(async () => {
+    const domain = await domainById(table, accountId, id);
+    if (!domain) return { value: undefined, writes: [], changes: [] };
+    const [before] = (await domainViews(table, accountId, [domain])) as [object];
+    const [writes, zone, holder, name] = await Promise.all([
+      removal(domain, { table }),
+      getZone(table, accountId, id),
+      table.get(holderKey(domain.name), Holder),
+      table.get(nameKey(accountId, domain.name), Holder),
+    ]);
+    // A name that was taken over is somebody else's by now, and one that failed may have been bought again.
+    const own = { if: { domain_id: id } };
+    return {
+      value: undefined,
+      writes: [
+        ...writes,
+        ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
+        ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
+        { delete: zoneKey(accountId, id) },
+        { delete: dkimKey(accountId, id) },
+        ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
+      ],
+      changes: [change(domainKind, "deleted", id, { before })],
+      // What the caller saw was compared when it was decided that it goes.
+      matched: true,
+    };
+  });
+}
+
+async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): Promise<Write[]> {
+  const { account_id, id, workspace_id, workspace_ordinal, name, version, due_at } = domain;
+  const ordinal = ordinalOf(id) ?? -1;
+  const [all, inWorkspace] = await Promise.all([
+    readList(table, domainsOf(account_id), [ordinal]),
+    readList(table, domainsIn(account_id, workspace_id), [workspace_ordinal]),
+  ]);
+  return [
+    ...removeRows(all.state, [ordinal], { if: { id, version } }),
+    ...removeRows(inWorkspace.state, [workspace_ordinal]),
+    domainCountWrite(account_id, workspace_id, -1),
+    noLookalike(account_id, name),
+    ...(due_at === null ? [] : [{ delete: dueKey(domainQueue, [account_id, id], due_at) }]),
+  ];
+}
+
+/** Takes a domain away that could not be registered, to make room for another try. */
+export async function removeFailed(accountId: string, { id }: StoredDomain, context: Context): Promise<void> {
+  const { table, commit } = context;
+  const mover: Mover = { ...context, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
+  while (await removeSomeRecords(accountId, id, mover)) continue;
+  const domain = await domainById(table, accountId, id);
+  if (domain?.status === "failed") await forget(accountId, id, mover);
+}
+

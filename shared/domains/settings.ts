@@ -1,0 +1,115 @@
+import * as z from "zod";
+
+import { change } from "../changes/kind.ts";
+import { parsedOf, planUpdated } from "../dns-records/plan.ts";
+import { recordsIn } from "../dns-records/stored-record.ts";
+import { InvalidInput, notFound, Problem } from "../errors.ts";
+import { requireMatch } from "../etag.ts";
+import { Id } from "../ids.ts";
+import type { Registrar } from "../providers/registrar.ts";
+import type { Context } from "../route.ts";
+import type { Reader } from "../table/table.ts";
+import { tagsAmong } from "../tags.ts";
+import { getZone } from "../zones/zone.ts";
+import { domainDetail } from "./detail.ts";
+import { DmarcPolicy, domainKind, type StoredDomain } from "./domain.ts";
+import { domainById } from "./find.ts";
+import { dmarcRecord } from "./system-records.ts";
+import { domainViews } from "./view.ts";
+import { becoming, type Planned } from "./work.ts";
+
+const RedirectUrl = z
+  .url({ protocol: /^https?$/, error: "Write a full address such as https://www.example.com/" })
+  .max(2_048)
+  .refine((url) => URL.canParse(url) && new URL(url).username === "" && new URL(url).password === "", {
+    error: "Leave the user name and password out of the address",
+  });
+
+const Email = z.email().max(254).toLowerCase();
+
+/** What customers can set of a domain. */
+export const DomainSettings = z
+  .strictObject({
+    auto_renew: z.boolean().optional().meta({
+      description: "Whether its registration is renewed when it ends; only for domains that were bought here.",
+    }),
+    redirect_url: RedirectUrl.nullable().optional().meta({
+      description: "Where the domain's website is to redirect to: http or https; null for nowhere.",
+    }),
+    dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
+    dmarc_report_email: Email.nullable().optional().meta({
+      description: "Where receivers send their DMARC reports; null for nowhere.",
+    }),
+    tag_ids: z.array(Id).max(20).optional().meta({ description: "The ids of all its tags, 20 at most; they replace those it has." }),
+  })
+  .meta({ id: "DomainUpdate", description: "The settings of a domain that change." });
+type DomainSettings = z.output<typeof DomainSettings>;
+
+const refused = (loc: (string | number)[], msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
+
+/** Changes settings of a domain, and the records that follow from them. 404, 409 `domain_not_ready`, 422. */
+export async function setDomain(
+  found: StoredDomain,
+  settings: DomainSettings,
+  { table, commit, now, ifMatch }: Context,
+  registrar: () => Registrar,
+): Promise<StoredDomain> {
+  requireOpen(found);
+  if (settings.auto_renew !== undefined) {
+    if (!found.registration) throw refused(["auto_renew"], "Only domains that were bought here are renewed here");
+    if (ifMatch !== undefined) requireMatch(ifMatch, await domainDetail(table, found));
+    // First there, where it costs money: done again it comes to the same.
+    if (settings.auto_renew !== found.auto_renew) await registrar().setAutoRenew(found.name, settings.auto_renew);
+  }
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireOpen(domain);
+    const { tag_ids, ...rest } = settings;
+    if (tag_ids) await requireTags(table, domain.account_id, tag_ids);
+    const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+    const { after, writes } = becoming(domain, {
+      ...given,
+      ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}),
+      updated_at: now().toISOString(),
+    });
+    const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+    const records = await planDmarc(table, domain, after, now());
+    const seen = ifMatch === undefined ? before : await domainDetail(table, domain);
+    return {
+      value: after,
+      writes: [...writes, ...records.writes],
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...records.changes],
+    };
+  });
+}
+
+function requireOpen({ name, status, is_open }: StoredDomain): void {
+  if (is_open) return;
+  throw new Problem("domain_not_ready", `${name} is ${status}: its settings do not change any more.`, { status });
+}
+
+async function requireTags(table: Reader, accountId: string, ids: readonly string[]): Promise<void> {
+  const known = await tagsAmong(table, accountId, ids);
+  const errors = ids.flatMap((id, index) =>
+    known.has(id)
+      ? []
+      : [{ loc: ["body", "tag_ids", index], msg: "There is no such tag in this account", type: "not_found" }],
+  );
+  if (errors.length > 0) throw new InvalidInput(errors);
+}
+
+/** The DMARC record, where there is one, as the settings have it. */
+async function planDmarc(table: Reader, before: StoredDomain, after: StoredDomain, now: Date): Promise<Planned> {
+  const record = dmarcRecord(after);
+  if (record.value === dmarcRecord(before).value) return { writes: [], changes: [] };
+  const { account_id, id } = before;
+  const [records, zone] = await Promise.all([
+    recordsIn(table, account_id, id, record.name, record.type),
+    getZone(table, account_id, id),
+  ]);
+  const own = records.find(({ is_system_managed }) => is_system_managed);
+  if (!own || !zone) return { writes: [], changes: [] };
+  return planUpdated(zone, [{ before: own, after: { ...parsedOf(own), value: record.value } }], now);
+}

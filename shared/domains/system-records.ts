@@ -1,0 +1,46 @@
+import type { ParsedRecord } from "../dns-records/record.ts";
+import { isSpf } from "../dns-records/spf.ts";
+import { selector, type Dkim } from "./dkim.ts";
+import type { StoredDomain } from "./domain.ts";
+import { platform } from "./platform.ts";
+
+const ttl = 3_600;
+
+type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email">;
+
+/** The policy that a domain publishes for mail that is not from it (RFC 7489). */
+export const dmarcRecord = ({ dmarc_policy, dmarc_report_email }: Settings): ParsedRecord => ({
+  name: "_dmarc",
+  type: "TXT",
+  value: `v=DMARC1; p=${dmarc_policy}${dmarc_report_email === null ? "" : `; rua=mailto:${dmarc_report_email}`}`,
+  ttl,
+});
+
+const dkimName = `${selector}._domainkey`;
+
+/** The records by which a domain's mail comes to us and goes out from us. */
+export function systemRecords(settings: Settings, { public_key }: Pick<Dkim, "public_key">): ParsedRecord[] {
+  const { mx, spfInclude, autoconfig, autodiscover } = platform();
+  return [
+    ...mx.map(({ priority, host }): ParsedRecord => ({ name: "@", type: "MX", value: host, ttl, priority })),
+    { name: "@", type: "TXT", value: `v=spf1 include:${spfInclude} ~all`, ttl },
+    { name: dkimName, type: "TXT", value: `v=DKIM1; k=rsa; p=${public_key}`, ttl },
+    dmarcRecord(settings),
+    { name: "autoconfig", type: "CNAME", value: autoconfig, ttl },
+    { name: "autodiscover", type: "CNAME", value: autodiscover, ttl },
+  ];
+}
+
+const ownNames = new Set([dkimName, "_dmarc", "autoconfig", "autodiscover"]);
+
+/**
+ * Why a customer cannot have a record, because its place is for a system record, whether or not that is there yet;
+ * undefined when they can.
+ */
+export function reservedFor({ name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">): string | undefined {
+  if (ownNames.has(name)) return `The name ${name} is for the records by which mail works here`;
+  if (name !== "@") return undefined;
+  if (type === "MX") return "The domain's mail comes to us: its MX records follow from that";
+  if (type === "TXT" && isSpf(value)) return "The domain has one SPF record, which follows from where it sends from";
+  return undefined;
+}

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+
+import { inParallel } from "../parallel.ts";
+import type { Reader } from "./table.ts";
+import type { Key, Write } from "./writes.ts";
+
+/*
+ * What is to be done at an instant. Each thing that waits has one item here, written and moved by the transactions
+ * that change the thing, so that a process that dies loses nothing. An account's are all in one shard, so that its
+ * backlog is in the way of few others.
+ *
+ * Access patterns
+ *   what is due by an instant   <queue>#<shard> / <due time>#<account id>#<rest of its place>
+ */
+/** `shards` is at most 256. */
+export type Queue = { name: string; shards: number };
+
+/** Where a thing is found: its account, and what names it there. */
+export type Place = readonly [accountId: string, ...names: string[]];
+
+/** Work that is never taken up is forgotten after this. */
+const keptSeconds = 10 * 86_400;
+
+const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
+
+const shardOf = ({ shards }: Queue, accountId: string): number =>
+  createHash("sha256").update(accountId).digest().readUInt8(0) % shards;
+
+/** Where a thing stands that is due at an instant (RFC 3339, UTC, milliseconds). */
+export const dueKey = (queue: Queue, place: Place, at: string): Key => ({
+  PK: partition(queue, shardOf(queue, place[0])),
+  SK: [at, ...place].join("#"),
+});
+
+/** The write that has a thing done at an instant. */
+export const dueWrite = (queue: Queue, place: Place, at: string): Write => ({
+  put: { ...dueKey(queue, place, at), ttl: Math.ceil(Date.parse(at) / 1_000) + keptSeconds },
+});
+
+/** The writes that move a thing from one instant to another; null is none. */
+export const moveDue = (queue: Queue, place: Place, from: string | null, to: string | null): Write[] =>
+  from === to
+    ? []
+    : [
+        ...(from === null ? [] : [{ delete: dueKey(queue, place, from) }]),
+        ...(to === null ? [] : [dueWrite(queue, place, to)]),
+      ];
+
+/** Some 200 bytes each. */
+const shardLimit = 10_000;
+const shardsAtOnce = 8;
+
+/** The places of each shard that are due, the earliest first: 10,000 of each at most. */
+export async function readDue(
+  table: Reader,
+  queue: Queue,
+  now: Date,
+): Promise<{ at: string; place: readonly string[] }[][]> {
+  const until = `${now.toISOString()}~`;
+  const shards = Array.from({ length: queue.shards }, (_, shard) => shard);
+  const read = await inParallel(shards, shardsAtOnce, (shard) =>
+    table.between(partition(queue, shard), "!", until, { limit: shardLimit }),
+  );
+  return read.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value.map(({ SK }) => {
+      const [at = "", ...place] = SK.split("#");
+      return { at, place };
+    });
+  });
+}

@@ -1,0 +1,13 @@
+import { clock } from "../clock.ts";
+import { createLog } from "../log.ts";
+import { dns } from "../providers/dns.ts";
+import { runtime } from "../runtime.ts";
+import { openTable } from "../table/table.ts";
+import type { ZoneWork } from "./sync.ts";
+
+/** What this process brings zones up to date with. Needs the environment when it is called, not at import. */
+export function zoneWork(name: string): ZoneWork {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, dns: dns(table), now: clock, log: createLog(env.LOG_LEVEL, { work: name }, env.LOG_FORMAT) };
+}

@@ -1,0 +1,178 @@
+import { type Answer, type Packet, AUTHORITATIVE_ANSWER } from "dns-packet";
+import { expect, test } from "vitest";
+
+import { registryZones } from "../../../infra/local/dns-registry-zones.ts";
+import { openResolver } from "../../../shared/dns/resolver.ts";
+import {
+  a,
+  cname,
+  delegated,
+  dnsNetwork,
+  internet,
+  ns,
+  record,
+  responseTo,
+  serving,
+  txt,
+} from "../../support/dns-network.ts";
+
+const name = "example.test";
+
+test("says what the registry says, and asks none of the nameservers it names", async () => {
+  const net = await internet();
+  const child = await net.add(serving({ name, rrsets: [ns(name, "ns9.example.test")] }));
+  net.registered.push(...delegated(name, child, { address: "8.8.0.99" }));
+  const answer = await net.open().delegation(name);
+  expect(answer).toEqual({ status: "delegated", nameservers: ["ns1.example.test", "ns2.example.test"] });
+  expect(child.asked).toEqual([]);
+});
+
+test("asks the root and the registry once each, and the root no more afterwards", async () => {
+  const net = await internet(ns(name, "ns1.hosts.test"));
+  const resolver = net.open();
+  await resolver.delegation(name);
+  await resolver.delegation(name);
+  expect(net.root.asked).toEqual(["example.test NS"]);
+  expect(net.registry.asked).toEqual(["example.test NS", "example.test NS"]);
+});
+
+test("names nameservers in lower case and order, each once", async () => {
+  const net = await internet();
+  const registry = await net.addAsLiked({
+    udp: (query, send) => {
+      const hosts = ["NS2.Hosts.test", "ns1.hosts.TEST", "ns2.hosts.test", ".", "n\u00fc.test"];
+      send(responseTo(query, { flags: 0, authorities: hosts.map((host) => record("EXAMPLE.test", "NS", host)) }));
+    },
+  });
+  const resolver = openResolver({ roots: [registry.endpoint] });
+  expect(await resolver.delegation("Example.Test.")).toEqual({
+    status: "delegated",
+    nameservers: ["ns1.hosts.test", "ns2.hosts.test"],
+  });
+});
+
+test("sees a change at once", async () => {
+  const net = await internet(ns(name, "old.hosts.test"));
+  const resolver = net.open();
+  await resolver.delegation(name);
+  net.registered.splice(1, 1, ns(name, "new.hosts.test"));
+  expect(await resolver.delegation(name)).toEqual({ status: "delegated", nameservers: ["new.hosts.test"] });
+});
+
+test("asks the root afresh about a top-level domain that it has kept", async () => {
+  const net = await internet(a(name, "192.0.2.1"));
+  const resolver = net.open();
+  await resolver.resolve(name, "A");
+  expect(await resolver.delegation("test")).toEqual({ status: "delegated", nameservers: ["a.nic.test"] });
+  expect(net.root.asked).toEqual(["example.test A", "test NS"]);
+});
+
+test("takes the answer of a registry's server that is the domain's too", async () => {
+  const net = await internet();
+  const both = await net.add(
+    serving({ name: "test", rrsets: [] }, { name, rrsets: [ns(name, "ns2.hosts.test", "ns1.hosts.test")] }),
+  );
+  const resolver = openResolver({ roots: [both.endpoint], route: net.route });
+  expect(await resolver.delegation(name)).toEqual({
+    status: "delegated",
+    nameservers: ["ns1.hosts.test", "ns2.hosts.test"],
+  });
+});
+
+test("asks a domain's nameservers about a name below it", async () => {
+  const net = await internet();
+  const parent = await net.add(
+    serving({
+      name,
+      rrsets: [ns(name, "ns1.example.test"), ns("sub.example.test", "ns.sub.test"), txt(`a.${name}`, "x")],
+    }),
+  );
+  net.registered.push(...delegated(name, parent));
+  const resolver = net.open();
+  const answers = ["sub", "a", "b"].map((label) => resolver.delegation(`${label}.${name}`));
+  expect(await Promise.all(answers)).toEqual([
+    { status: "delegated", nameservers: ["ns.sub.test"] },
+    { status: "none" },
+    { status: "absent" },
+  ]);
+});
+
+test("tells a name that the registry has in its own zone from one that does not exist", async () => {
+  const net = await internet(txt("held.test", "reserved"), cname("alias.test", "held.test"));
+  const resolver = net.open();
+  expect(await resolver.delegation("held.test")).toEqual({ status: "none" });
+  expect(await resolver.delegation("alias.test")).toEqual({ status: "none" });
+  expect(await resolver.delegation("nic.test")).toEqual({ status: "none" });
+  expect(await resolver.delegation("free.test")).toEqual({ status: "absent" });
+  expect(await resolver.delegation("free.nosuchtld")).toEqual({ status: "absent" });
+});
+
+const claimed = (asked: string): { answers: Answer[] } => ({ answers: [record(asked, "NS", "ns.attacker.test")] });
+test.each<[string, (asked: string) => Packet]>([
+  ["the answer has no authority", (asked) => ({ ...claimed(asked), flags: 0 })],
+  ["the server fails", () => ({ flags: 2 })],
+  ["the server refuses", () => ({ flags: 5 })],
+  ["there is no such name, without authority", () => ({ flags: 3 })],
+  ["there is no such name, but here it is", (asked) => ({ ...claimed(asked), flags: AUTHORITATIVE_ANSWER | 3 })],
+  [
+    "the referral is for another name",
+    () => ({ flags: 0, authorities: [record("other.test", "NS", "ns.attacker.test")] }),
+  ],
+  [
+    "the referral is for a name below",
+    (asked) => ({ flags: 0, authorities: [record(`a.${asked}`, "NS", "ns.attacker.test")] }),
+  ],
+  ["the referral has no nameserver", (asked) => ({ flags: 0, authorities: [record(asked, "NS", ".")] })],
+  ["the nameservers are beside the answer", (asked) => ({ flags: 0, additionals: claimed(asked).answers })],
+])("knows nothing when %s, and goes by the registry's next server", async (_what, packet) => {
+  const network = dnsNetwork();
+  const bad = await network.addAsLiked({
+    udp: (query, send) => send(responseTo(query, packet(query.questions?.[0]?.name ?? ""))),
+  });
+  const good = await network.add(serving({ name: "test", rrsets: [ns(name, "ns1.hosts.test")] }));
+  const root = await network.add(
+    serving({
+      name: "",
+      rrsets: [
+        ns("test", "bad.test", "good.test"),
+        ns("lost", "bad.test"),
+        a("bad.test", bad.address),
+        a("good.test", good.address),
+      ],
+    }),
+  );
+  const resolver = openResolver({ roots: [root.endpoint], route: network.route, tryTimeoutMs: 2_000 });
+  expect(await resolver.delegation(name)).toEqual({ status: "delegated", nameservers: ["ns1.hosts.test"] });
+  expect(await resolver.delegation("example.lost")).toMatchObject({ status: "unknown" });
+  expect(bad.asked.length).toBeGreaterThan(1);
+});
+
+test("says whose servers did not answer", async () => {
+  const network = dnsNetwork();
+  const root = await network.addAsLiked({});
+  const resolver = openResolver({ roots: [root.endpoint], tryTimeoutMs: 50 });
+  expect(await resolver.delegation(name)).toEqual({
+    status: "unknown",
+    reason: "the nameservers of the root do not answer",
+  });
+});
+
+test("finds a domain of the local registry with its own nameservers on this machine", async () => {
+  const network = dnsNetwork();
+  const registered = new Map([[name, ["a1.ns1.mail.test", "a1.ns2.mail.test"]]]);
+  const registries = await network.add(registryZones(async (asked) => registered.get(asked)));
+  const hosting = await network.add(serving({ name, rrsets: [txt(name, "hello")] }));
+  const resolver = openResolver({
+    roots: [registries.endpoint],
+    known: ["ns1.mail.test", "ns2.mail.test"].map((suffix) => ({ suffix, endpoint: hosting.endpoint })),
+    route: network.route,
+  });
+  expect(await resolver.delegation(name)).toEqual({
+    status: "delegated",
+    nameservers: ["a1.ns1.mail.test", "a1.ns2.mail.test"],
+  });
+  expect(await resolver.resolve(name, "TXT")).toMatchObject({ records: [{ text: "hello" }] });
+  expect(await resolver.delegation("free.test")).toEqual({ status: "absent" });
+  expect(network.routed).toEqual([]);
+  expect([registries.asked.length, hosting.asked.length]).toEqual([3, 1]);
+});

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+
+import { type ZoneCuts, openZoneCuts } from "../../../shared/dns/zone-cuts.ts";
+import type { Zone } from "../../../shared/dns/zone-servers.ts";
+
+const zone = (name: string): Zone => ({ name, endpoints: [], hosts: [] });
+
+const opened = (): { cuts: ZoneCuts; goTo: (ms: number) => void } => {
+  let nowMs = 0;
+  return { cuts: openZoneCuts(() => nowMs), goTo: (ms) => void (nowMs = ms) };
+};
+
+test("keeps a top-level domain for its TTL", () => {
+  const { cuts, goTo } = opened();
+  cuts.keep(zone("test"), 60);
+  goTo(59_999);
+  expect(cuts.find("www.example.test")).toEqual(zone("test"));
+  expect(cuts.find("test")).toEqual(zone("test"));
+  expect(cuts.find("example.contest")).toBeUndefined();
+  goTo(60_000);
+  expect(cuts.find("www.example.test")).toBeUndefined();
+});
+
+test("keeps no domain below, so that none displaces what it keeps", () => {
+  const { cuts } = opened();
+  cuts.keep(zone("test"), 60);
+  for (let index = 0; index < 600; index += 1) cuts.keep(zone(`${index}.test`), 60);
+  expect(cuts.find("test")).toEqual(zone("test"));
+});
+
+test("keeps 500 and forgets the one it learned first", () => {
+  const { cuts } = opened();
+  for (let index = 0; index < 501; index += 1) cuts.keep(zone(`tld${index}`), 60);
+  expect(cuts.find("tld0")).toBeUndefined();
+  expect(cuts.find("tld1")).toBeDefined();
+  expect(cuts.find("tld500")).toBeDefined();
+});

@@ -1,0 +1,165 @@
+import * as z from "zod";
+
+import { startLoopback, type Fault, type Recorded } from "./loopback.ts";
+
+type Operation = {
+  OperationId: string;
+  Status: string;
+  Type: string;
+  DomainName: string;
+  SubmittedDate: number;
+  Message?: string;
+};
+type Domain = {
+  DomainName: string;
+  Nameservers: { Name: string }[];
+  AutoRenew: boolean;
+  ExpirationDate: number;
+  StatusList: string[];
+};
+type Price = { Name: string; RegistrationPrice: Amount; RenewalPrice: Amount };
+type Amount = { Price: number; Currency: string };
+
+const Body = z.object({
+  DomainName: z.string().optional(),
+  OperationId: z.string().optional(),
+  Tld: z.string().optional(),
+  Marker: z.string().optional(),
+  MaxItems: z.int().default(20),
+  SubmittedSince: z.number().default(0),
+  Status: z.array(z.string()).optional(),
+  Type: z.array(z.string()).optional(),
+  SortOrder: z.enum(["ASC", "DESC"]).default("ASC"),
+  AutoRenew: z.boolean().default(true),
+  Nameservers: z.array(z.object({ Name: z.string() })).default([]),
+});
+type Body = z.output<typeof Body>;
+
+const document = (body: unknown, status = 200) => ({
+  status,
+  headers: { "content-type": "application/x-amz-json-1.1" },
+  body: JSON.stringify(body),
+});
+
+/** An error as Route 53 Domains writes it. */
+export const refusal = (code: string, message = "No", more: Record<string, unknown> = {}, status = 400) =>
+  document({ __type: `com.amazonaws.route53domains#${code}`, message, ...more }, status);
+
+export type DomainsService = Awaited<ReturnType<typeof startDomains>>;
+
+/** When the service is asked, by its own clock. */
+const now = Date.parse("2026-01-02T03:04:05Z") / 1_000;
+
+/** Amazon Route 53 Domains as it is on the wire (AWS JSON 1.1, 2014-05-15), with names that are kept for the test. */
+export async function startDomains(...troubles: Fault[]) {
+  const domains = new Map<string, Domain>();
+  const operations: Operation[] = [];
+  const prices: Price[] = [
+    { Name: "com", RegistrationPrice: { Price: 14, Currency: "USD" }, RenewalPrice: { Price: 13.1, Currency: "USD" } },
+    {
+      Name: "co.uk",
+      RegistrationPrice: { Price: 9.99, Currency: "USD" },
+      RenewalPrice: { Price: 9.99, Currency: "USD" },
+    },
+  ];
+  const availability = new Map<string, string>();
+  const missing = (name: string) => refusal("InvalidInput", `Domain ${name} not found in 111122223333 account.`);
+  const isSold = (name: string): boolean => prices.some(({ Name }) => name.endsWith(`.${Name}`));
+
+  function begin(Type: string, DomainName: string) {
+    const OperationId = `operation-${operations.length + 1}`;
+    operations.push({ OperationId, Status: "SUBMITTED", Type, DomainName, SubmittedDate: now + operations.length });
+    return document({ OperationId });
+  }
+
+  function register(name: string) {
+    const running = operations.find((one) => one.DomainName === name && one.Status === "SUBMITTED");
+    if (running) {
+      return refusal("DuplicateRequest", "A request is already pending.", { requestId: running.OperationId });
+    }
+    if (!isSold(name)) return refusal("UnsupportedTLD");
+    if (domains.has(name)) return refusal("InvalidInput", "The domain is not available.");
+    return begin("REGISTER_DOMAIN", name);
+  }
+
+  function page(all: readonly unknown[], { Marker = "0", MaxItems }: Body, name: string) {
+    const [from, size] = [Number(Marker), Math.min(MaxItems, 100)];
+    const more = from + size < all.length ? { NextPageMarker: String(from + size) } : {};
+    return document({ [name]: all.slice(from, from + size), ...more });
+  }
+
+  function listPrices(body: Body) {
+    if (body.Tld === undefined) return page(prices, body, "Prices");
+    const own = prices.filter(({ Name }) => Name === body.Tld);
+    return own.length > 0 ? document({ Prices: own }) : refusal("UnsupportedTLD");
+  }
+
+  function listOperations(body: Body) {
+    const found = operations.filter(
+      ({ Status, Type, SubmittedDate }) =>
+        SubmittedDate >= body.SubmittedSince &&
+        (body.Status?.includes(Status) ?? true) &&
+        (body.Type?.includes(Type) ?? true),
+    );
+    return page(body.SortOrder === "DESC" ? found.toReversed() : found, body, "Operations");
+  }
+
+  function checkAvailability(name: string) {
+    if (!name.includes(".")) return refusal("InvalidInput", "domain name must contain more than 1 label");
+    if (!isSold(name)) return refusal("UnsupportedTLD");
+    return document({ Availability: availability.get(name) ?? (domains.has(name) ? "UNAVAILABLE" : "AVAILABLE") });
+  }
+
+  /** What is done to a name that is there. */
+  function own(action: string, domain: Domain, body: Body) {
+    const { DomainName } = domain;
+    if (action === "GetDomainDetail") return document(domain);
+    if (action === "UpdateDomainNameservers") {
+      domain.Nameservers = body.Nameservers;
+      return begin("UPDATE_NAMESERVER", DomainName);
+    }
+    if (action === "DeleteDomain") {
+      domains.delete(DomainName);
+      return begin("DELETE_DOMAIN", DomainName);
+    }
+    domain.AutoRenew = action === "EnableDomainAutoRenew";
+    return document({});
+  }
+
+  function answer({ headers, body: text }: Recorded) {
+    const [version, action = ""] = String(headers["x-amz-target"]).split(".");
+    if (version !== "Route53Domains_v20140515") return refusal("UnknownOperationException");
+    const body = Body.parse(JSON.parse(text));
+    const name = body.DomainName ?? "";
+    if (action === "ListPrices") return listPrices(body);
+    if (action === "ListOperations") return listOperations(body);
+    if (action === "CheckDomainAvailability") return checkAvailability(name);
+    if (action === "RegisterDomain") return register(name);
+    if (action === "GetOperationDetail") {
+      const found = operations.find(({ OperationId }) => OperationId === body.OperationId);
+      return found ? document(found) : refusal("InvalidInput", "Operation not found.");
+    }
+    const domain = domains.get(name);
+    return domain ? own(action, domain, body) : missing(name);
+  }
+
+  /** Has a running registration end well. */
+  function settle(id: string): void {
+    const operation = operations.find(({ OperationId }) => OperationId === id);
+    if (!operation) throw new Error(`no operation ${id}`);
+    operation.Status = "SUCCESSFUL";
+    domains.set(operation.DomainName, newDomain(operation.DomainName));
+  }
+
+  const service = await startLoopback(answer, () => troubles.shift());
+  return { ...service, domains, operations, prices, availability, troubles, settle };
+}
+
+/** A name as it is when it was just registered. */
+export const newDomain = (DomainName: string): Domain => ({
+  DomainName,
+  Nameservers: [{ Name: "NS-1.awsdns-1.com" }, { Name: "ns-2.awsdns-2.net." }],
+  AutoRenew: true,
+  ExpirationDate: now + 31_536_000.5,
+  StatusList: ["clientTransferProhibited", "addPeriod"],
+});

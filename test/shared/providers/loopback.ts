@@ -1,0 +1,49 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { onTestFinished } from "vitest";
+
+export type Recorded = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
+type Answer = { status: number; headers?: Record<string, string>; body: string };
+
+/**
+ * What happens instead of the answer: other bytes, no answer, one that stops in the middle, a hang-up before anything
+ * was done, or a hang-up when it was done.
+ */
+export type Fault = Answer | "silence" | "stall" | "hang-up" | "lost";
+
+/** An HTTP server on 127.0.0.1 until the test is over; faults come first, one for each request. */
+export async function startLoopback(answer: (request: Recorded) => Answer, fault: () => Fault | undefined) {
+  const recorded: Recorded[] = [];
+  const send = (response: ServerResponse, { status, headers = {}, body }: Answer): void => {
+    response.writeHead(status, { "x-amzn-requestid": "1", ...headers }).end(body);
+  };
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "", url: path = "", headers } = request;
+    const one = { method, path, headers, body: await text(request) };
+    recorded.push(one);
+    const trouble = fault();
+    if (trouble === "silence") return;
+    if (trouble === "hang-up") return void request.socket.destroy();
+    if (trouble === "lost") {
+      answer(one);
+      return void request.socket.destroy();
+    }
+    if (trouble === "stall") {
+      response.writeHead(200, { "content-length": "1000" }).write("<?xml ");
+      return;
+    }
+    send(response, trouble ?? answer(one));
+  }
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return { url: `http://127.0.0.1:${address.port}`, recorded };
+}

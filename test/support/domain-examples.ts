@@ -1,0 +1,81 @@
+import { newWorkspace } from "./auth.ts";
+import { active, connected, contact, delegated, funded, uniqueName } from "./domains.ts";
+import { request } from "./request.ts";
+import type { Account } from "./world.ts";
+
+type Example = Record<string, unknown>;
+
+const named = async (account: Account): Promise<Example> => ({
+  account_id: account.id,
+  domain: (await connected(account)).name,
+});
+
+async function made({ id, owner }: Account, path: string, body: unknown): Promise<Example> {
+  return (await request("POST", `/v1/public/accounts/${id}/${path}`, { token: owner.token, body })).body;
+}
+
+const newRecord = async (account: Account): Promise<Example> => {
+  const { name: domain } = await connected(account);
+  return made(account, "dns-records", { domain, name: "www", type: "A", value: "192.0.2.1" });
+};
+
+const aTag = (account: Account): Promise<Example> => made(account, "tags", { name: "Example" });
+
+/** How to call each route of domains, DNS records and tags so that it succeeds for the account's owner. */
+export const domainExamples: Record<string, (account: Account) => Promise<Example>> = {
+  "domains.list": async (account) => ({ account_id: (await connected(account)).account.id, page_size: 10 }),
+  "domains.add": async (account) => ({
+    account_id: account.id,
+    name: uniqueName(),
+    workspace_id: await newWorkspace(account, "Example"),
+  }),
+  "domains.search": async (account) => ({
+    account_id: account.id,
+    workspace_id: await newWorkspace(account, "Example"),
+    query: "a-name-nobody-has",
+    tlds: "com",
+  }),
+  "domains.purchase": async (account) => ({
+    account_id: (await funded(account)).id,
+    workspace_id: await newWorkspace(account, "Example"),
+    domains: [uniqueName()],
+    contact_info: contact,
+    max_total: "100.00",
+  }),
+  "domains.get": named,
+  "domains.update": async (account) => ({ ...(await named(account)), dmarc_policy: "reject" }),
+  "domains.delete": named,
+  "domains.move": async (account) => ({
+    ...(await named(account)),
+    workspace_id: await newWorkspace(account, "Elsewhere"),
+  }),
+  "domains.verify": async (account) => {
+    const { name } = await connected(account);
+    await delegated(account, name);
+    return { account_id: account.id, domain: name };
+  },
+  "domains.health": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
+  "dns_records.list": async (account) => {
+    await newRecord(account);
+    return { account_id: account.id, type: "A" };
+  },
+  "dns_records.add": async (account) => ({
+    account_id: account.id,
+    domain: (await active(account)).name,
+    name: "www",
+    type: "A",
+    value: "192.0.2.1",
+  }),
+  "dns_records.update": async (account) => ({
+    account_id: account.id,
+    record_id: (await newRecord(account))["id"],
+    ttl: 600,
+  }),
+  "dns_records.delete": async (account) => ({ account_id: account.id, record_id: (await newRecord(account))["id"] }),
+  "tags.list": async (account) => {
+    await aTag(account);
+    return { account_id: account.id };
+  },
+  "tags.add": async ({ id }) => ({ account_id: id, name: "Important", color_hex: "#1a7f37", description: "Look here" }),
+  "tags.delete": async (account) => ({ account_id: account.id, tag_id: (await aTag(account))["id"] }),
+};

@@ -1,0 +1,77 @@
+import { randomBytes } from "node:crypto";
+
+import type { Domain } from "../../shared/domains/domain.ts";
+import { nameserversOf } from "../../shared/domains/platform.ts";
+import { delegate } from "../../shared/providers/registrar-embedded-names.ts";
+import { newWorkspace } from "./auth.ts";
+import { fund } from "./billing.ts";
+import { request, type Answer } from "./request.ts";
+import { testTable, type Account } from "./world.ts";
+
+/** A name that no other test has. */
+export const uniqueName = (label = "d", tld = "com"): string => `${label}${randomBytes(6).toString("hex")}.${tld}`;
+
+/** Sends a request about the account's domains for its owner. */
+export const domainsRequest = (
+  { id, owner }: Account,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
+  request(method, `/v1/public/accounts/${id}/domains${path}`, { token: owner.token, body, headers });
+
+type Connected = Domain & { account: Account };
+
+/** A domain that the account connected, which nobody has delegated to it yet. */
+export async function connected(
+  account: Account,
+  { name = uniqueName(), workspaceId }: { name?: string; workspaceId?: string } = {},
+): Promise<Connected> {
+  const workspace_id = workspaceId ?? (await newWorkspace(account, `For ${name}`));
+  const { status, body, text } = await domainsRequest(account, "POST", "", { name, workspace_id });
+  if (status !== 201) throw new Error(text);
+  return { ...(body as Domain), account };
+}
+
+/** Has the parent zone delegate a name to the account that connected it. */
+export const delegated = ({ id }: Pick<Account, "id">, name: string): Promise<void> =>
+  delegate(testTable(), name, nameserversOf(id));
+
+/** A domain of the account that is active, with its system records in the zone. */
+export async function active(account: Account, options: { name?: string; workspaceId?: string } = {}): Promise<Domain> {
+  const { name } = await connected(account, options);
+  await delegated(account, name);
+  const { status, text } = await domainsRequest(account, "POST", `/${name}/verify`);
+  if (status !== 200) throw new Error(text);
+  return (await domainsRequest(account, "GET", `/${name}`)).body as Domain;
+}
+
+export const contact = {
+  first_name: "Ada",
+  last_name: "Example",
+  organization: "Example Ltd",
+  email: "ada@example.com",
+  phone: "+14155552671",
+  address_1: "1 Example Street",
+  city: "San Francisco",
+  state: "CA",
+  zip: "94105",
+  country: "US",
+};
+
+/** An account with money in its wallet: minor units. */
+export async function funded(account: Account, amount = 100_000): Promise<Account> {
+  await fund(account, amount);
+  return account;
+}
+
+/** What buys names for the account, in a workspace of their own unless one is given. */
+export async function purchase(
+  account: Account,
+  domains: readonly string[],
+  more: Record<string, unknown> = {},
+): Promise<Answer> {
+  const workspace_id = more["workspace_id"] ?? (await newWorkspace(account, `For ${domains[0]} ${randomBytes(3).toString("hex")}`));
+  return domainsRequest(account, "POST", "/purchase", { domains, contact_info: contact, ...more, workspace_id });
+}

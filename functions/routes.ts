@@ -30,6 +30,8 @@ import { route as billingTransactionsList } from "./billing/transactions/list.ts
 import { route as billingWalletBalanceGet } from "./billing/wallet-balance/get.ts";
 import { route as dnsRecordsAdd } from "./dns-records/add.ts";
 import { route as dnsRecordsDelete } from "./dns-records/delete.ts";
+import { route as dnsRecordsExport } from "./dns-records/export.ts";
+import { route as dnsRecordsImport } from "./dns-records/import.ts";
 import { route as dnsRecordsList } from "./dns-records/list.ts";
 import { route as dnsRecordsUpdate } from "./dns-records/update.ts";
 import { route as domainsAdd } from "./domains/add.ts";
@@ -85,6 +87,8 @@ export const routes: readonly Route[] = [
   dnsRecordsAdd,
   dnsRecordsUpdate,
   dnsRecordsDelete,
+  dnsRecordsImport,
+  dnsRecordsExport,
   tagsList,
   tagsAdd,
   tagsDelete,

@@ -92,8 +92,8 @@ async function idsFor(place: Place, kind: Kind, { account, other, input, otherIn
   return {
     own,
     foreign: isMade ? String(at(otherInput)) : await kind.make(other),
-    unfit: await anotherKind(kind).make(account),
-    missing: randomUUID(),
+    unfit: kind.missing?.() ?? (await anotherKind(kind).make(account)),
+    missing: kind.missing?.() ?? randomUUID(),
   };
 }
 

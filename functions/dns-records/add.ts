@@ -5,7 +5,8 @@ import { addRecord } from "../../shared/dns-records/add.ts";
 import { newRecord } from "../../shared/dns-records/input.ts";
 import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
 import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
-import { domainInBody, DomainRef } from "../../shared/domains/find.ts";
+import { domainInBody } from "../../shared/domains/find.ts";
+import { DomainRef } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
 

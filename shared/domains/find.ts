@@ -12,12 +12,6 @@ export const DomainParams = z.strictObject({
   domain: DomainName,
 });
 
-/** A domain by its id or its name. */
-export const DomainRef = z.union([Id, DomainName]).meta({
-  description: "The domain: its name, in any spelling, or its id.",
-  examples: ["example.com"],
-});
-
 const Pointer = z.object({ domain_id: z.string() });
 
 /** The domain with this id; undefined when the account has none. */
@@ -66,6 +60,16 @@ export const domainInBody: Subject<{ params: { account_id: string }; body: { dom
   missing: noSuchDomain,
   find: async ({ params, body }, table) => {
     const domain = await domainByRef(table, params.account_id, body.domain);
+    return domain && locatedDomain(domain);
+  },
+};
+
+/** The domain that the query of a route names. */
+export const domainInQuery: Subject<{ params: { account_id: string }; query: { domain: string } }, StoredDomain> = {
+  at: ["query", "domain"],
+  missing: noSuchDomain,
+  find: async ({ params, query }, table) => {
+    const domain = await domainByRef(table, params.account_id, query.domain);
     return domain && locatedDomain(domain);
   },
 };

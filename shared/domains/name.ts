@@ -4,6 +4,7 @@ import { parse } from "tldts";
 import * as z from "zod";
 
 import { longestSpelling, readLabels, splitName, tooLong } from "../dns/labels.ts";
+import { Id } from "../ids.ts";
 
 /** What the name of a domain came to: its one spelling (lower-case A-labels, no final dot), or what is wrong with it. */
 export type NameReading = { name: string } | { fault: string };
@@ -39,28 +40,41 @@ function suffixFault(name: string): string | undefined {
   return undefined;
 }
 
-const named = (check: (name: string) => string | undefined) =>
-  z
-    .string()
-    .max(1_000)
-    .superRefine((given, context) => {
-      const read = readName(given);
-      const fault = "fault" in read ? read.fault : check(read.name);
-      if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
-    })
-    .overwrite((given) => {
-      const read = readName(given);
-      return "name" in read ? read.name : given;
-    });
+/** What is wrong with a text as the name of a domain; undefined when nothing is. */
+function faultOf(given: string): string | undefined {
+  const read = readName(given);
+  return "fault" in read ? read.fault : suffixFault(read.name);
+}
+
+function spelled(given: string): string {
+  const read = readName(given);
+  return "name" in read ? read.name : given;
+}
 
 const spelling =
   "In any spelling: case, a final dot and the Unicode or Punycode form of an internationalised name make no difference.";
 
 /** The name of a domain as customers write it, read into its one spelling. */
-export const DomainName = named(suffixFault).meta({
-  description: `The domain's name. ${spelling}`,
-  examples: ["example.com"],
-});
+export const DomainName = z
+  .string()
+  .max(1_000)
+  .superRefine((given, context) => {
+    const fault = faultOf(given);
+    if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+  })
+  .overwrite(spelled)
+  .meta({ description: `The domain's name. ${spelling}`, examples: ["example.com"] });
+
+/** A domain by its name, in any spelling, or by its id. */
+export const DomainRef = z
+  .string()
+  .max(1_000)
+  .superRefine((given, context) => {
+    const fault = Id.safeParse(given).success ? undefined : faultOf(given);
+    if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+  })
+  .overwrite((given) => (Id.safeParse(given).success ? given.toLowerCase() : spelled(given)))
+  .meta({ description: "The domain: its name, in any spelling, or its id.", examples: ["example.com"] });
 
 /** A name as it is shown to people: with U-labels. */
 export const unicodeOf = (name: string): string => domainToUnicode(name);

@@ -88,6 +88,7 @@ export async function purchaseDomains(
   const own = new Map(known.flatMap((domain) => (domain ? [[domain.name, domain] as const] : [])));
   const unknown = names.filter((name) => !own.has(name) || own.get(name)?.status === "failed");
   const quotes = await quotesFor(registrar, unknown, { budgetMs, log: context.log });
+  if (unknown.length > 0 && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
   const wanted = quotes.flatMap(({ name, price, reason }): Wanted[] =>
     reason === undefined && price !== undefined ? [{ name, price }] : [],
   );
@@ -127,6 +128,11 @@ export async function purchaseDomains(
   const value = answer(batch.id);
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
+
+const silent = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer: nothing was bought. Try again.", {
+    retry_after: 5,
+  });
 
 function requireAgreed(most: string | number | undefined, total: number): void {
   const agreed = most === undefined ? undefined : minorUnits(most);

@@ -21,7 +21,11 @@ const clockSkewMs = 5_000;
  * RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail, UpdateDomainNameservers, EnableDomainAutoRenew,
  * DisableDomainAutoRenew and DeleteDomain. Registering a name makes a hosted zone of the registrar's too, which stays.
  */
-export function route53Registrar({ timeoutMs = 5_000, endpoint, now = clock }: Route53RegistrarOptions = {}): Registrar {
+export function route53Registrar({
+  timeoutMs = 5_000,
+  endpoint,
+  now = clock,
+}: Route53RegistrarOptions = {}): Registrar {
   let connection: Promise<Domains> | undefined;
   const connect = (): Promise<Domains> => (connection ??= connectDomains(timeoutMs, endpoint));
   const { tlds, offer } = offers(connect, now);

@@ -72,6 +72,16 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     ttl: 600,
   }),
   "dns_records.delete": async (account) => ({ account_id: account.id, record_id: (await newRecord(account))["id"] }),
+  "dns_records.import": async (account) => ({
+    account_id: account.id,
+    domain: (await active(account)).name,
+    zone_file: "www 600 IN A 192.0.2.1\n@ IN MX 10 mail.example.net.\n",
+  }),
+  "dns_records.export": async (account) => {
+    const { name: domain } = await connected(account);
+    await made(account, "dns-records", { domain, name: "www", type: "A", value: "192.0.2.1" });
+    return { account_id: account.id, domain };
+  },
   "tags.list": async (account) => {
     await aTag(account);
     return { account_id: account.id };

@@ -6,6 +6,7 @@ import { routes } from "../../functions/routes.ts";
 import type { Route } from "../../shared/route.ts";
 import { arbitraryOf, optionsOf, resolved, type Schema } from "./arbitrary.ts";
 import { join, newGroup, newWorkspace } from "./auth.ts";
+import { connected, uniqueName } from "./domains.ts";
 import { examples, type Example } from "./examples.ts";
 import { notNull, replaced, schemasOf, type Input } from "./generated.ts";
 import { newRoomyAccount } from "./roomy.ts";
@@ -18,6 +19,8 @@ export type Kind = {
   make: (account: Account) => Promise<string>;
   /** What must stand beside the id for it to name this kind, where a route has such members. */
   beside?: Example;
+  /** One that names nothing anywhere, where it is not a UUID; no other kind goes by the like. */
+  missing?: () => string;
   /** Why an id that names nothing here is as good as one that does. */
   opaque?: string;
 };
@@ -39,10 +42,17 @@ const member: Kind = {
   },
 };
 
+const domain: Kind = {
+  is: "domain",
+  make: async (owned) => (await connected(owned)).name,
+  missing: () => uniqueName("forged"),
+};
+
 /** What ids name that no path has, or whose example is the same in every account. */
 const named: Record<string, Kind[]> = {
   account_id: [account],
   client_id: [client],
+  domain: [domain],
   hosted_page_id: [{ is: "hosted page", make: async () => randomUUID(), opaque: "it is taken and not looked at" }],
   actor_id: [user, program],
   member_id: [member],
@@ -121,7 +131,7 @@ function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = 
   const schema = resolved(notNull(resolved(given)));
   const named = steps.findLast((step) => typeof step === "string") ?? "";
   const isText = schema.type === "string" && schema.enum === undefined;
-  const isId = isText && (schema.format === "uuid" || /(?:^|_)ids?$/.test(named));
+  const isId = isText && (schema.format === "uuid" || /(?:^|_)ids?$|^domain$/.test(named));
   const { properties = {}, items } = schema;
   return [
     ...(isId ? [{ part, steps, name: named.replace(/ids$/, "id") }] : []),

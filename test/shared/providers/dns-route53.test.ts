@@ -76,7 +76,7 @@ test("a zone is made on the delegation set, with the given nameservers at its ap
   });
 });
 
-test("every request is signed with SigV4 for the one region of Route 53", async () => {
+test("every request is signed with SigV4 for route53 in us-east-1", async () => {
   const { dns, recorded } = await scene();
   await dns.createZone(input);
   for (const { headers } of recorded) {

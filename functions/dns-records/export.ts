@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { exportRecords } from "../../shared/dns-records/export.ts";
+import { domainInQuery } from "../../shared/domains/find.ts";
+import { DomainRef } from "../../shared/domains/name.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dns_records.export",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/dns-records/export",
+  summary: "Export a domain's records as a zone file",
+  description: "A zone file (RFC 1035) with all records of the domain, which other servers load. An extension of the specification.",
+  capability: "dns.view",
+  subject: domainInQuery,
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({ domain: DomainRef }),
+  output: z
+    .object({
+      domain: z.string().meta({ description: "The domain's name." }),
+      record_count: z.int().min(0).meta({ description: "How many records are in the file." }),
+      zone_file: z.string().meta({ description: "The text of the zone file." }),
+    })
+    .meta({ id: "DnsExportResponse", description: "A domain's records as a zone file." }),
+  run: ({ found }, { table, now }) => exportRecords(found, table, now()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,41 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { ImportAnswer, importRecords } from "../../shared/dns-records/import.ts";
+import { recordView } from "../../shared/dns-records/view.ts";
+import { domainInBody } from "../../shared/domains/find.ts";
+import { DomainRef } from "../../shared/domains/name.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+import { syncSoon } from "../../shared/zones/soon.ts";
+
+export const route = defineRoute({
+  name: "dns_records.import",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/dns-records/import",
+  summary: "Import a zone file",
+  description:
+    "Adds what a zone file (RFC 1035, as BIND writes it) has and the domain does not; nothing is changed or deleted. What cannot be taken is skipped with its line and the reason, such as the records of the domain's former mail host. Try it with `dry_run` first. An extension of the specification.",
+  capability: "dns.manage",
+  subject: domainInBody,
+  access: "write",
+  uses: ["dns"],
+  params: AccountParams,
+  body: z
+    .strictObject({
+      domain: DomainRef,
+      zone_file: z.string().min(1).max(1_000_000).meta({ description: "The text of the zone file." }),
+      dry_run: z.boolean().default(false).meta({ description: "Only say what would be imported." }),
+    })
+    .meta({ id: "DnsImport", description: "A zone file, and the domain it is for." }),
+  output: ImportAnswer,
+  problems: ["domain_not_ready"],
+  run: async ({ body, found }, context) => {
+    const { answer } = await importRecords(found, body, context);
+    const zone = body.dry_run ? undefined : await syncSoon(found, context);
+    const value = answer((record) => recordView(record, zone));
+    return context.commit(async () => ({ value, writes: [], changes: [] }));
+  },
+});
+
+export const handler = http(route);

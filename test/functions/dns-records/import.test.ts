@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+
+import { active, connected } from "../../support/domains.ts";
+import { request, type Answer } from "../../support/request.ts";
+import { newAccount, newMember, type Account } from "../../support/world.ts";
+
+const send = ({ id, owner }: Account, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+  request("POST", `/v1/public/accounts/${id}/dns-records/import`, { token: owner.token, body, headers });
+
+const list = async ({ id, owner }: Account, domain: string): Promise<Answer["body"]> =>
+  (await request("GET", `/v1/public/accounts/${id}/dns-records?domain=${domain}&page_size=100`, { token: owner.token }))
+    .body;
+
+const file = `$TTL 7200
+@   IN SOA ns1.old.example. hostmaster.old.example. 1 7200 3600 1209600 3600
+    IN NS  ns1.old.example.
+@   IN MX  10 mail.old.example.
+www IN A   192.0.2.1
+    IN AAAA 2001:db8::1
+ftp 30 IN CNAME www
+bad IN A   300.1.1.1
+`;
+
+test("adds what the domain lacks, and says by line what it does not take and why", async () => {
+  const account = await newAccount();
+  const { name: domain } = await active(account);
+  const { total: before } = await list(account, domain);
+  const { status, body } = await send(account, { domain, zone_file: file });
+  expect(status).toBe(200);
+  expect(body.created).toMatchObject([
+    { name: "www", type: "A", value: "192.0.2.1", ttl: 7_200, zone_status: "in_sync", is_system_managed: false },
+    { name: "www", type: "AAAA", value: "2001:db8::1" },
+    { name: "ftp", type: "CNAME", value: `www.${domain}`, ttl: 60 },
+  ]);
+  expect(body.skipped.map(({ line }: { line: number }) => line)).toEqual([2, 3, 4, 8]);
+  expect(body.skipped[2].reason).toContain("MX records follow");
+  expect(body).toMatchObject({ created_count: 3, skipped_count: 4, dry_run: false });
+  expect((await list(account, domain)).total).toBe(before + 3);
+});
+
+test("changes nothing in a dry run, and nothing when it is sent again", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const dry = await send(account, { domain, zone_file: file, dry_run: true });
+  expect(dry.body).toMatchObject({ created: [], created_count: 3, dry_run: true });
+  expect((await list(account, domain)).total).toBe(0);
+  await send(account, { domain, zone_file: file });
+  const again = await send(account, { domain, zone_file: file });
+  expect(again.body).toMatchObject({ created: [], created_count: 0, skipped_count: 7 });
+  expect((await list(account, domain)).total).toBe(3);
+});
+
+test("imports more than one transaction holds, and answers the same to the same key", async () => {
+  const account = await newAccount();
+  const { name: domain } = await active(account);
+  const zone_file = Array.from({ length: 60 }, (_, index) => `host${index} IN A 192.0.2.${index}`).join("\n");
+  const key = { "idempotency-key": "import-1" };
+  const first = await send(account, { domain, zone_file }, key);
+  expect(first.body.created_count).toBe(60);
+  const second = await send(account, { domain, zone_file }, key);
+  expect(second.text).toBe(first.text);
+  expect(second.headers["idempotency-replayed"]).toBe("true");
+});
+
+test("stops at as many records as a domain can have", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const lines = Array.from({ length: 1_002 }, (_, index) => `host${index} IN A 192.0.2.1`);
+  const { body } = await send(account, { domain, zone_file: lines.join("\n"), dry_run: true });
+  expect(body).toMatchObject({ created_count: 1_000, skipped_count: 2 });
+  expect(body.skipped[0].reason).toBe("A domain has 1000 records at most");
+});
+
+test("is for who may manage this domain's records", async () => {
+  const account = await newAccount();
+  const [mine, other] = [await connected(account), await connected(account)];
+  const member = await newMember(account, { capability: "dns.manage", scope: { type: "domain", id: mine.id } });
+  const as = { ...account, owner: member };
+  expect((await send(as, { domain: mine.name, zone_file: file })).status).toBe(200);
+  const refused = await send(as, { domain: other.name, zone_file: file });
+  expect(refused.body.detail).toMatchObject([{ loc: ["body", "domain"], type: "not_found" }]);
+});

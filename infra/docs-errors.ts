@@ -26,7 +26,8 @@ export const adviceOf: Record<ProblemCode, string> = {
   domain_exists: "The account has this domain: find it by <code>domains.get</code>.",
   domain_not_empty: "Delete its mailboxes first.",
   domain_not_ready: "<code>status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
-  quote_changed: "<code>estimated_total</code> is what it costs now. Ask again with a higher <code>max_total</code> if you agree.",
+  quote_changed:
+    "<code>estimated_total</code> is what it costs now. Ask again with a higher <code>max_total</code> if you agree.",
   record_exists: "The record is there already: <code>conflicts_with</code> is its id.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
   system_managed: "The domain's settings make this record. Change those with <code>domains.update</code>.",

@@ -26,7 +26,12 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const common = {
     table,
-    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), payments: config, hosting: config },
+    outside: {
+      secretsKey: addSecretsKey(stack, config.stage),
+      files: addFilesBucket(stack),
+      payments: config,
+      hosting: config,
+    },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
     environment: {

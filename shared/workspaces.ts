@@ -7,7 +7,7 @@ import { change, defineKind } from "./changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "./ids.ts";
 import { spanOf, type PageQuery } from "./page.ts";
-import type { Context, Located, Subject } from "./route.ts";
+import type { Context } from "./route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Reader } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
@@ -66,7 +66,7 @@ export const StoredWorkspace = Workspace.extend({
   domain_count: z.int(),
   version: z.int(),
 });
-type StoredWorkspace = z.output<typeof StoredWorkspace>;
+export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
 /** The conflict, naming the other workspace to those who may see it. */
 const nameTaken =
@@ -117,35 +117,6 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
-}
-
-/** The workspace that the body of a route names. */
-export const workspaceInBody: Subject<
-  { params: { account_id: string }; body: { workspace_id: string } },
-  StoredWorkspace
-> = {
-  at: ["body", "workspace_id"],
-  missing: noSuchWorkspace,
-  find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
-};
-
-/** The workspace that the query of a route names. */
-export const workspaceInQuery: Subject<
-  { params: { account_id: string }; query: { workspace_id: string } },
-  StoredWorkspace
-> = {
-  at: ["query", "workspace_id"],
-  missing: noSuchWorkspace,
-  find: ({ params, query }, table) => locatedWorkspace(table, params.account_id, query.workspace_id),
-};
-
-async function locatedWorkspace(
-  table: Reader,
-  accountId: string,
-  id: string,
-): Promise<Located<StoredWorkspace> | undefined> {
-  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
-  return workspace?.id === id ? { id, scopes: [{ type: "workspace", id }], thing: workspace } : undefined;
 }
 
 /** The write that counts domains into a workspace, or out of it; fails the transaction when it is gone. */

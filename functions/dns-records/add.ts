@@ -28,8 +28,8 @@ export const route = defineRoute({
   status: 201,
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
-  run: async ({ body: { domain: _, ...record }, found }, context) =>
-    context.answer(await shownOnceSynced(await addRecord(found, record, context), found, context)),
+  run: async ({ body, found }, context) =>
+    context.answer(await shownOnceSynced(await addRecord(found, body, context), found, context)),
 });
 
 export const handler = http(route);

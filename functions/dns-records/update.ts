@@ -12,15 +12,14 @@ export const route = defineRoute({
   method: "PATCH",
   path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
   summary: "Update a DNS record",
-  description: "What is not given stays as it is. A record keeps its domain and its type: add another for another type.",
+  description:
+    "What is not given stays as it is. A record keeps its domain and its type: add another for another type.",
   capability: "dns.manage",
   subject: recordInPath,
   access: "write",
   uses: ["dns"],
   params: RecordParams,
-  body: z
-    .strictObject(changedRecord)
-    .meta({ id: "DnsRecordUpdate", description: "What changes of a DNS record." }),
+  body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "What changes of a DNS record." }),
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
   run: async ({ body, found }, context) =>

@@ -8,7 +8,7 @@ import { DomainName } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http.ts";
 import { Id } from "../../shared/ids.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { workspaceInBody } from "../../shared/workspaces.ts";
+import { workspaceInBody } from "../../shared/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.add",

@@ -18,8 +18,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: DomainParams,
   output: Health,
-  run: async ({ found }, { table, now }) =>
-    healthOf(found, await expectedRecords(table, found), resolverHere(), now()),
+  run: async ({ found }, { table, now }) => healthOf(found, await expectedRecords(table, found), resolverHere(), now()),
 });
 
 export const handler = http(route);

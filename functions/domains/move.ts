@@ -15,7 +15,8 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/domains/{domain}/move",
   summary: "Move a domain to another workspace",
-  description: "Of the same account, with everything in it. Takes `domain.move` on the domain and on the workspace it comes into.",
+  description:
+    "Of the same account, with everything in it. Takes `domain.move` on the domain and on the workspace it comes into.",
   capability: "domain.move",
   subject: domainInPath,
   access: "write",

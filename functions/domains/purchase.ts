@@ -4,7 +4,7 @@ import { registrarHere } from "../../shared/domains/outside.ts";
 import { Purchase, PurchaseAnswer, purchaseDomains } from "../../shared/domains/purchase.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { workspaceInBody } from "../../shared/workspaces.ts";
+import { workspaceInBody } from "../../shared/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.purchase",

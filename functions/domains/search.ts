@@ -5,7 +5,7 @@ import { registrarHere } from "../../shared/domains/outside.ts";
 import { searchDomains, searchQuery, SearchResult } from "../../shared/domains/search.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { workspaceInQuery } from "../../shared/workspaces.ts";
+import { workspaceInQuery } from "../../shared/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.search",

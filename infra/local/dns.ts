@@ -47,3 +47,11 @@ export async function startLocalDns({ table, port, onError }: Options): Promise<
     throw error;
   }
 }
+
+/** The local DNS where it is what the product uses; its resolver asks nobody else then. Otherwise there is no port. */
+export async function openDns(options: Options): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
+  if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
+  const dns = await startLocalDns(options);
+  Object.assign(process.env, dns.environment);
+  return dns;
+}

@@ -7,7 +7,7 @@ import { documentClient, openTable, type Table } from "../../shared/table/table.
 import { restoreClock } from "../local/clock.ts";
 import { engineNote, localTableName } from "../local/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/engine.ts";
-import { setTableEnvironment } from "../local/runtime.ts";
+import { setTableEnvironment } from "../local/environment.ts";
 import { readSettings } from "../local/settings.ts";
 import type { Place } from "./command.ts";
 

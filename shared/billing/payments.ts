@@ -1,14 +1,14 @@
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import { recorder } from "../changes/recorder.ts";
+import { batchQueue } from "../domains/queues.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { Log } from "../log.ts";
 import { currency } from "../money.ts";
 import type { PaymentEvent } from "../providers/payments.ts";
+import { dueWrite } from "../table/due.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { batchQueue } from "../domains/queues.ts";
-import { dueWrite } from "../table/due.ts";
 import { planBilling } from "./book.ts";
 import { nextPayable, payOpen } from "./settle.ts";
 import { StoredTopup, topupKey, topupKind } from "./topup.ts";

@@ -8,13 +8,13 @@ import { planKind } from "../billing/state.ts";
 import { topupKind } from "../billing/topup.ts";
 import { transactionKind } from "../billing/transaction.ts";
 import { walletKind } from "../billing/wallet.ts";
+import { recordKind } from "../dns-records/stored-record.ts";
+import { domainKind } from "../domains/domain.ts";
+import { purchaseKind } from "../domains/purchase-kind.ts";
 import { limitsKind } from "../limits/own-limits.ts";
+import { tagKind } from "../tags.ts";
 import { webhookKind } from "../webhooks/webhook.ts";
 import { workspaceKind } from "../workspaces.ts";
-import { recordKind } from "../dns-records/stored-record.ts";
-import { purchaseKind } from "../domains/purchase-kind.ts";
-import { domainKind } from "../domains/domain.ts";
-import { tagKind } from "../tags.ts";
 import type { Kind } from "./kind.ts";
 
 /** Every kind of resource whose changes are recorded and published. */

@@ -1,5 +1,5 @@
-import { isQuoted, unquoted } from "./character-strings.ts";
 import { shown, type Reading } from "../dns/reading.ts";
+import { isQuoted, unquoted } from "./character-strings.ts";
 
 const longestValue = 255;
 

@@ -45,7 +45,8 @@ function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]
   const beside = known.map(parsedOf);
   for (const { line, input } of records) {
     const read = parseRecord(withinTtl(input), domain.name);
-    const fault = "faults" in read ? read.faults.map(({ message }) => message).join("; ") : reasonAgainst(read.record, beside);
+    const fault =
+      "faults" in read ? read.faults.map(({ message }) => message).join("; ") : reasonAgainst(read.record, beside);
     if (fault === undefined && "record" in read && beside.length >= recordLimit) {
       sorted.skipped.push({ line, text: textOf(input), reason: `A domain has ${recordLimit} records at most` });
     } else if (fault === undefined && "record" in read) {
@@ -82,8 +83,9 @@ export async function importRecords(
   const { home } = await openHome(table, found.account_id, found.id);
   const { fitting, skipped } = sort(zone_file, home, await recordsIn(table, home.account_id, home.id));
   const created: StoredRecord[] = [];
-  for (let from = 0; from < fitting.length && !dry_run; from += recordsAtOnce) {
-    const some = fitting.slice(from, from + recordsAtOnce);
+  const wanted = dry_run ? [] : fitting;
+  for (let from = 0; from < wanted.length; from += recordsAtOnce) {
+    const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
       const { home: current, zone } = await openHome(table, found.account_id, found.id);
       const known = (await recordsIn(table, current.account_id, current.id)).map(parsedOf);
@@ -111,4 +113,3 @@ export async function importRecords(
     }),
   };
 }
-

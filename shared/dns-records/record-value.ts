@@ -1,8 +1,8 @@
+import type { Reading } from "../dns/reading.ts";
 import type { RecordType } from "../dns/rrset.ts";
 import { readIpv4, readIpv6 } from "./address-value.ts";
 import { readCaaValue } from "./caa-value.ts";
 import { readHostName } from "./host-name.ts";
-import type { Reading } from "../dns/reading.ts";
 import { absoluteName } from "./record-name.ts";
 import { readTextValue } from "./text-value.ts";
 

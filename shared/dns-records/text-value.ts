@@ -1,7 +1,7 @@
+import { named, type Reading } from "../dns/reading.ts";
 import { isQuoted, unquoted } from "./character-strings.ts";
 import { dkimFault } from "./dkim.ts";
 import { dmarcFault } from "./dmarc.ts";
-import { named, type Reading } from "../dns/reading.ts";
 import { spfFault } from "./spf.ts";
 
 const longestBytes = 2_048;

@@ -1,5 +1,5 @@
-import { RecordType } from "../dns/rrset.ts";
 import { longestSpelling } from "../dns/labels.ts";
+import { RecordType } from "../dns/rrset.ts";
 import { readRecordName } from "./record-name.ts";
 import type { RecordInput } from "./record.ts";
 import { inFull, readData, typeFault } from "./zone-file-data.ts";

@@ -6,8 +6,8 @@ import type { Write } from "../table/writes.ts";
 import { getZone, noteChanges } from "../zones/zone.ts";
 import { Dkim, dkimKey, dkimWrite } from "./dkim.ts";
 import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
-import { domainViews } from "./view.ts";
 import { systemRecords } from "./system-records.ts";
+import { domainViews } from "./view.ts";
 import { becoming, later, type Planned } from "./work.ts";
 
 /** How often an active domain's records are looked at without anybody asking. */
@@ -24,10 +24,7 @@ export async function planActivation(
   now: Date,
 ): Promise<Planned & { after: StoredDomain }> {
   const { account_id, id, name } = domain;
-  const [zone, known] = await Promise.all([
-    getZone(table, account_id, id),
-    table.get(dkimKey(account_id, id), Dkim),
-  ]);
+  const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
   if (!zone) throw new Problem("domain_not_ready", `${name} is going away.`, { status: domain.status });
   // One that was delegated before has everything already.
   const records = known ? [] : systemRecords(domain, dkim);

@@ -20,7 +20,7 @@ import { removeFailed } from "./release.ts";
 import { domainView } from "./view.ts";
 
 /** When a new domain's delegation is first looked for without anybody asking. */
-export const firstCheckMs = 60_000;
+const firstCheckMs = 60_000;
 
 const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
 type StoredHolder = z.output<typeof StoredHolder>;
@@ -29,18 +29,15 @@ type StoredHolder = z.output<typeof StoredHolder>;
 export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
   table.get(holderKey(name), StoredHolder);
 
-export const exists = (name: string) => (): Problem =>
+const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
 
-const taken =
-  (accountId: string) =>
-  (name: string) =>
-  (): Problem =>
-    new Problem(
-      "domain_taken",
-      `Another account has ${name}. If it is yours, delegate it to these nameservers and add it again.`,
-      { nameservers: nameserversOf(accountId) },
-    );
+const taken = (accountId: string) => (name: string) => (): Problem =>
+  new Problem(
+    "domain_taken",
+    `Another account has ${name}. If it is yours, delegate it to these nameservers and add it again.`,
+    { nameservers: nameserversOf(accountId) },
+  );
 
 /**
  * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and

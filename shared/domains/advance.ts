@@ -1,7 +1,7 @@
+import { dueKey } from "../table/due.ts";
 import { advanceChecks } from "./check.ts";
 import { domainById } from "./find.ts";
 import { domainQueue } from "./queues.ts";
-import { dueKey } from "../table/due.ts";
 import { advanceRegistration } from "./registration.ts";
 import { finishRelease } from "./release.ts";
 import { systemMover, type DomainWork } from "./work.ts";
@@ -27,4 +27,3 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
       await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
   }
 }
-

@@ -9,7 +9,7 @@ import { ContactInfo } from "./contact.ts";
  * Access patterns
  *   a purchase of several names   ACCOUNT#<id> / PURCHASE#<batch id>
  */
-export const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
+const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
 /** Who registers is known until every name of the batch is settled, and no longer than this. */
 const keptSeconds = 60 * 86_400;

@@ -62,6 +62,8 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
 
 export const holdIdOf = (batchId: string, name: string): string => `purchase/${batchId}/${name}`;
 
+const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () => new NameTaken(name, code);
+
 function buyTogether(
   { accountId, workspaceId, batchId }: Order,
   wanted: readonly Wanted[],
@@ -74,7 +76,6 @@ function buyTogether(
     const own = known.flatMap((domain) => (domain?.purchase?.batch_id === batchId ? [domain] : []));
     const fresh = wanted.filter(({ name }) => !own.some((domain) => domain.name === name));
     if (fresh.length === 0) return { value: own, writes: [], changes: [] };
-    const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () => new NameTaken(name, code);
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },
@@ -89,7 +90,12 @@ function buyTogether(
       })),
       { taken: refuse("domain_taken"), exists: refuse("domain_exists") },
     );
-    const wallet = await planWallet(table, accountId, fresh.map((one) => holdOf(batchId, one)), at);
+    const wallet = await planWallet(
+      table,
+      accountId,
+      fresh.map((one) => holdOf(batchId, one)),
+      at,
+    );
     return {
       value: [...own, ...domains],
       writes: [...writes, ...wallet.writes],

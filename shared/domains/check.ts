@@ -121,7 +121,10 @@ const hold = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork):
 
 async function notice(domain: StoredDomain, failed: readonly Check[], work: DomainWork): Promise<void> {
   const failures = domain.failures + 1;
-  const status_reason = failed.map(({ message }) => message).join(" ").slice(0, 1_000);
+  const status_reason = failed
+    .map(({ message }) => message)
+    .join(" ")
+    .slice(0, 1_000);
   const isNews = domain.status !== "degraded" && failures >= patience;
   // A name that has long been delegated elsewhere may have another owner, who can prove it.
   const isLost = failures >= longLost && failed.some(({ name }) => name === "ns") && domain.source === "connected";

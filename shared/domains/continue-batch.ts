@@ -28,7 +28,11 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<void> {
   const known = await Promise.all(waiting.map(({ name }) => domainByName(work.table, accountId, name)));
   const isOurs = (name: string): boolean =>
     known.some((domain) => domain?.name === name && domain.purchase?.batch_id === batchId);
-  const wanted = await stillHad(work.registrar, waiting.filter(({ name }) => !isOurs(name)), work);
+  const wanted = await stillHad(
+    work.registrar,
+    waiting.filter(({ name }) => !isOurs(name)),
+    work,
+  );
   const bought = await buyNames({ accountId, workspaceId, batchId }, wanted, mover);
   const results = waiting.map(({ name }) => ({
     domain_name: name,

@@ -24,12 +24,17 @@ export async function delegationState(
     return { verified: false, observed: [], message: `${name} is not registered: register it, then delegate it.` };
   }
   if (found.status === "none") {
-    return { verified: false, observed: [], message: `${name} is not delegated: set its nameservers to ${listed(expected)}.` };
+    return {
+      verified: false,
+      observed: [],
+      message: `${name} is not delegated: set its nameservers to ${listed(expected)}.`,
+    };
   }
   const observed = [...found.nameservers];
   const missing = expected.filter((host) => !observed.includes(host));
   const others = observed.filter((host) => !expected.includes(host));
-  if (missing.length === 0 && others.length === 0) return { verified: true, observed, message: "It is delegated to us." };
+  if (missing.length === 0 && others.length === 0)
+    return { verified: true, observed, message: "It is delegated to us." };
   const messages = [
     ...(missing.length === 0 ? [] : [`add ${listed(missing)}`]),
     ...(others.length === 0 ? [] : [`remove ${listed(others)}`]),

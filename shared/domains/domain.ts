@@ -71,7 +71,9 @@ export const Domain = z
     outbound_routing_ready: z.boolean().meta({ description: "Whether mail from it can be sent." }),
     source: z.enum(["purchased", "connected"]).meta({ description: "Whether it was bought here or elsewhere." }),
     nameservers: z.array(z.string()).meta({ description: "The pair to delegate it to, of this account alone." }),
-    registration: RegistrationView.nullable().meta({ description: "Its registration; null when it was not bought here." }),
+    registration: RegistrationView.nullable().meta({
+      description: "Its registration; null when it was not bought here.",
+    }),
     auto_renew: z.boolean().meta({ description: "Whether its registration is renewed when it ends." }),
     redirect_url: z.string().nullable().meta({ description: "Where its website redirects to." }),
     dmarc_policy: DmarcPolicy.meta({ description: "What receivers should do with mail that fails DMARC." }),
@@ -85,7 +87,9 @@ export const Domain = z
         }),
       )
       .meta({ description: "Its tags." }),
-    warnings: z.array(Warning).meta({ description: "What is worth a second look, such as a look-alike of another domain." }),
+    warnings: z
+      .array(Warning)
+      .meta({ description: "What is worth a second look, such as a look-alike of another domain." }),
     verified_at: Timestamp.nullable().meta({ description: "When its delegation was first seen; null before." }),
     created_at: Timestamp.meta({ description: "When it came into the account." }),
     updated_at: Timestamp.meta({ description: "When it last changed." }),

@@ -39,7 +39,7 @@ export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "
   { type: "workspace", id: workspace_id },
 ];
 
-export const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
+const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
   id: domain.id,
   scopes: scopesOfDomain(domain),
   thing: domain,

@@ -62,12 +62,18 @@ const waiting = (name: Check["name"]): Check => ({
 });
 
 /** Whether the domain is delegated to us. */
-export async function checkNs({ resolver }: { resolver: Resolver }, { name, nameservers }: StoredDomain): Promise<Check> {
+export async function checkNs(
+  { resolver }: { resolver: Resolver },
+  { name, nameservers }: StoredDomain,
+): Promise<Check> {
   const { verified, observed, message } = await delegationState(resolver, name, nameservers);
   const about = { name: "ns" as const, expected: [...nameservers], message };
   if (verified === undefined) return { ...about, status: "unknown" };
   return { ...about, observed, status: verified ? "pass" : "fail" };
 }
+
+const keyOf = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
+const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
 /** The checks of what a domain's mail stands on, all asked at the same time. */
 export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[] | undefined): Promise<Check[]> {
@@ -75,8 +81,6 @@ export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[]
   const mx = expected.filter(({ type }) => type === "MX");
   const [spf, dkim, dmarc] = expected.filter(({ type }) => type === "TXT");
   if (!spf || !dkim || !dmarc) throw new Error("the system records have lost one");
-  const keyOf = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
-  const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
   return Promise.all([
     checkMx(asked, mx),
     checkSpf(asked, spf),

@@ -9,7 +9,7 @@ import type { Context } from "../route.ts";
 import { readHeads, readRows, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { Domain, domainKey, domainsIn, domainsOf, DomainStatus, StoredDomain } from "./domain.ts";
+import { domainKey, domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 
@@ -110,7 +110,10 @@ async function sourcesOf(
 async function accountSource(table: Reader, accountId: string): Promise<Source> {
   const list = domainsOf(accountId);
   const [head] = await readHeads(table, [list]);
-  return { total: head?.live ?? 0, read: async (skip, take) => parsed((await readRows(table, list, { skip, take })).rows) };
+  return {
+    total: head?.live ?? 0,
+    read: async (skip, take) => parsed((await readRows(table, list, { skip, take })).rows),
+  };
 }
 
 const parsed = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => StoredDomain.parse(row));
@@ -142,7 +145,7 @@ async function readReferred(
 }
 
 /** The domains with these ids that exist, in the order of the ids. */
-export async function domainsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
+async function domainsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
   const rows = await table.getMany(ids.map((id) => domainKey(accountId, id)));
   return rows.flatMap((row, index) => {
     const domain = row && StoredDomain.parse(row);

@@ -21,7 +21,7 @@ const prototypes: Record<string, string> = confusables;
 /** What a name looks like: names with the same skeleton are confusable (UTS #39 §4). */
 export function skeletonOf(name: string): string {
   const shown = unicodeOf(name).normalize("NFD");
-  const looks = [...shown].map((character) => prototypes[character] ?? character).join("");
+  const looks = Array.from(shown, (character) => prototypes[character] ?? character).join("");
   return looks.normalize("NFD").toLowerCase();
 }
 

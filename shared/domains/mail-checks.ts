@@ -18,9 +18,15 @@ export type Check = {
 type Asked = { resolver: Resolver; domain: string };
 
 /** The records of an answer, or the check that follows from there being no answer. */
-function recordsOf(name: CheckName, answer: Answer, expected: string[]): { records: readonly Found[] } | { check: Check } {
+function recordsOf(
+  name: CheckName,
+  answer: Answer,
+  expected: string[],
+): { records: readonly Found[] } | { check: Check } {
   if (answer.status === "unknown") {
-    return { check: { name, status: "unknown", expected, message: `It could not be found out now: ${answer.reason}.` } };
+    return {
+      check: { name, status: "unknown", expected, message: `It could not be found out now: ${answer.reason}.` },
+    };
   }
   return { records: answer.status === "found" ? answer.records : [] };
 }
@@ -42,7 +48,14 @@ export async function checkMx({ resolver, domain }: Asked, wanted: readonly Pars
   const missing = wanted.find(({ value }) => !hosts.has(value));
   const strangers = [...hosts].filter((host) => wanted.every(({ value }) => value !== host));
   if (missing) {
-    return { name: "mx", status: "fail", expected, observed, message: `Mail does not come to ${missing.value}.`, missing };
+    return {
+      name: "mx",
+      status: "fail",
+      expected,
+      observed,
+      message: `Mail does not come to ${missing.value}.`,
+      missing,
+    };
   }
   if (strangers.length > 0) {
     return { name: "mx", status: "warn", expected, observed, message: `Mail also goes to ${strangers.join(", ")}.` };
@@ -63,9 +76,17 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
     return { ...about, status: "fail", message: "There are several SPF records, which is as good as none: keep one." };
   }
   const include = /include:\S+/.exec(wanted.value)?.[0] ?? "";
-  const isIncluded = only.toLowerCase().split(/\s+/).some((term) => term.replace(/^\+/, "") === include);
+  const isIncluded = only
+    .toLowerCase()
+    .split(/\s+/)
+    .some((term) => term.replace(/^\+/, "") === include);
   if (isIncluded) return { ...about, status: "pass", message: "Mail from us is allowed." };
-  return { ...about, status: "fail", message: `The SPF record does not allow mail from us: it lacks ${include}.`, missing: wanted };
+  return {
+    ...about,
+    status: "fail",
+    message: `The SPF record does not allow mail from us: it lacks ${include}.`,
+    missing: wanted,
+  };
 }
 
 /** Whether there is one text at a name that begins as it should, and says what it should. */
@@ -84,7 +105,8 @@ export async function checkText(
   if (only === undefined) {
     return { ...about, status: wrong, message: `There is no such record at ${wanted.name}.`, missing: wanted };
   }
-  if (observed.length > 1) return { ...about, status: wrong, message: `There are several at ${wanted.name}: keep one.` };
+  if (observed.length > 1)
+    return { ...about, status: wrong, message: `There are several at ${wanted.name}: keep one.` };
   if (isRight(only)) return { ...about, status: "pass", message: "It is as it should be." };
   return { ...about, status: wrong, message: "It says something else.", missing: wanted };
 }
@@ -95,15 +117,16 @@ export const advised = {
   tls_rpt: (domain: string) => textRecord("_smtp._tls", `v=TLSRPTv1; rua=mailto:tls-reports@${domain}`),
 };
 
+/** Lists answer 127.255.255.x to whom they do not answer. */
+const isListed = (answer: Answer): boolean =>
+  answer.status === "found" &&
+  answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
+
 /** Whether lists of senders of spam have the domain (RFC 5782). */
 export async function checkBlocklists({ resolver, domain }: Asked, zones: readonly string[]): Promise<Check> {
   const name = "blocklist";
   if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
   const answers = await Promise.all(zones.map((zone) => resolver.resolve(`${domain}.${zone}`, "A")));
-  // Lists answer 127.255.255.x to whom they do not answer.
-  const isListed = (answer: Answer): boolean =>
-    answer.status === "found" &&
-    answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
   const on = zones.filter((_, index) => answers[index] && isListed(answers[index]));
   if (on.length > 0) return { name, status: "fail", observed: on, message: `It is on ${on.join(", ")}.` };
   const isClear = answers.every(({ status }) => status === "absent" || status === "none");

@@ -14,7 +14,8 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (!domain) throw notFound();
-    if (!domain.is_open) throw new Problem("domain_not_ready", `${domain.name} is ${domain.status}.`, { status: domain.status });
+    if (!domain.is_open)
+      throw new Problem("domain_not_ready", `${domain.name} is ${domain.status}.`, { status: domain.status });
     const { workspace_id: from, workspace_ordinal } = domain;
     const [before] = (await domainViews(table, account_id, [domain])) as [Domain];
     if (from === workspaceId) return { value: before, writes: [], changes: [] };

@@ -26,7 +26,8 @@ export function readName(given: string): NameReading {
   if (labels.length < 2) return { fault: "Write the name with its top-level domain, such as example.com" };
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")) return { fault: "This is an address, not a name" };
   const odd = labels.find((label) => label.slice(2, 4) === "--" && !label.startsWith("xn--"));
-  if (odd !== undefined) return { fault: `The label "${odd}" has hyphens in its third and fourth place: these are reserved` };
+  if (odd !== undefined)
+    return { fault: `The label "${odd}" has hyphens in its third and fourth place: these are reserved` };
   return { name: read.value };
 }
 

@@ -17,7 +17,7 @@ export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_
 type Place = { accountId: string; workspaceId: string; now: Date };
 
 /** Who has a name, of all accounts. A hold that is not firm gives way to whoever proves that the name is theirs. */
-export type Holder = { account_id: string; domain_id: string; firm: boolean };
+type Holder = { account_id: string; domain_id: string; firm: boolean };
 
 /**
  * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
@@ -37,30 +37,12 @@ export async function planNewDomains(
     ListState,
     ListState,
   ];
-  const at = now.toISOString();
   const warnings = await Promise.all(given.map(({ name }) => warningsFor(table, accountId, name)));
-  const domains = given.map((one, index): StoredDomain => ({
+  const domains = given.map((one, index) => ({
+    ...blank(accountId, workspaceId, now),
     id: idWithOrdinal(all.next + index),
-    account_id: accountId,
-    workspace_id: workspaceId,
     workspace_ordinal: inWorkspace.next + index,
-    status_reason: null,
-    nameservers: nameserversOf(accountId),
-    registration: null,
-    redirect_url: null,
-    dmarc_policy: "none",
-    dmarc_report_email: null,
-    dedicated_ip_id: null,
-    tag_ids: [],
     warnings: warnings[index] ?? [],
-    verified_at: null,
-    created_at: at,
-    updated_at: at,
-    mailbox_count: 0,
-    record_count: 0,
-    is_open: true,
-    failures: 0,
-    version: 1,
     ...one,
   }));
   return {
@@ -81,6 +63,29 @@ export async function planNewDomains(
     ],
   };
 }
+
+/** What all new domains are alike in. */
+const blank = (accountId: string, workspaceId: string, now: Date) =>
+  ({
+    account_id: accountId,
+    workspace_id: workspaceId,
+    status_reason: null,
+    nameservers: nameserversOf(accountId),
+    registration: null,
+    redirect_url: null,
+    dmarc_policy: "none",
+    dmarc_report_email: null,
+    dedicated_ip_id: null,
+    tag_ids: [],
+    verified_at: null,
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+    mailbox_count: 0,
+    record_count: 0,
+    is_open: true,
+    failures: 0,
+    version: 1,
+  }) satisfies Partial<StoredDomain>;
 
 function nameWrites(
   { account_id, id, name, source }: StoredDomain,

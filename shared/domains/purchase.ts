@@ -27,10 +27,12 @@ export const Purchase = z
     workspace_id: Id.meta({ description: "The workspace the domains come into." }),
     domains: z.array(DomainName).min(1).max(50).meta({ description: "The names to buy, 1 to 50." }),
     contact_info: ContactInfo,
-    max_total: moneyUpTo(largestTotal).optional().meta({
-      description: "What all of it may cost: at a higher quote nothing is bought.",
-      examples: ["40.00"],
-    }),
+    max_total: moneyUpTo(largestTotal)
+      .optional()
+      .meta({
+        description: "What all of it may cost: at a higher quote nothing is bought.",
+        examples: ["40.00"],
+      }),
   })
   .meta({ id: "DomainPurchase", description: "Names to buy, and who registers them." });
 type Purchase = z.output<typeof Purchase>;
@@ -49,7 +51,8 @@ const Result = z
   .object({
     domain_name: z.string().meta({ description: "The name." }),
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
-      description: "`pending_registration` is paid for by a hold; `payment_required` goes on once `payment_url` is paid.",
+      description:
+        "`pending_registration` is paid for by a hold; `payment_required` goes on once `payment_url` is paid.",
     }),
     id: Id.nullable().meta({ description: "The domain's id, once there is one." }),
     error: z.string().nullable().meta({ description: "Why it failed, for people." }),
@@ -65,8 +68,13 @@ export const PurchaseAnswer = z
     failed_count: z.int().min(0).meta({ description: "How many failed." }),
     currency: Currency.meta({ description: "ISO 4217." }),
     estimated_total: MoneyText.meta({ description: "What the names cost that did not fail, for their first year." }),
-    payment_url: z.string().nullable().meta({ description: "Where to pay what the wallet is short of; null when it is not." }),
-    purchase_batch_id: Id.nullable().meta({ description: "What the purchase goes by; null when no name can be bought." }),
+    payment_url: z
+      .string()
+      .nullable()
+      .meta({ description: "Where to pay what the wallet is short of; null when it is not." }),
+    purchase_batch_id: Id.nullable().meta({
+      description: "What the purchase goes by; null when no name can be bought.",
+    }),
   })
   .meta({ id: "DomainPurchaseResponse", description: "What came of a purchase." });
 type PurchaseAnswer = z.output<typeof PurchaseAnswer>;

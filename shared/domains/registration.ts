@@ -131,7 +131,11 @@ async function look(domain: Bought, work: DomainWork): Promise<StoredDomain | un
 }
 
 /** What an operation says: it goes on, or the purchase is over. */
-async function settle(domain: Bought, operation: RegistrarOperation, work: DomainWork): Promise<StoredDomain | undefined> {
+async function settle(
+  domain: Bought,
+  operation: RegistrarOperation,
+  work: DomainWork,
+): Promise<StoredDomain | undefined> {
   if (operation.state === "failed") {
     return conclude(domain, { failed: operation.reason ?? "The registry did not register it." }, work);
   }
@@ -159,7 +163,8 @@ function conclude(domain: Bought, conclusion: Conclusion, work: DomainWork): Pro
     // What is registered is paid whoever saw it. That nothing is, only they know who were alone at it.
     const isStale = "failed" in conclusion && current?.version !== domain.version;
     if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
-    const planned = "failed" in conclusion ? failure(current, conclusion.failed, now()) : success(current, conclusion, now());
+    const planned =
+      "failed" in conclusion ? failure(current, conclusion.failed, now()) : success(current, conclusion, now());
     const kind = "failed" in conclusion ? ("void" as const) : ("capture" as const);
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
     const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];

@@ -94,7 +94,9 @@ async function stopServing(accountId: string, id: string, { table, commit }: Mov
     if (!zone?.wanted) return { value: undefined, writes: [], changes: [] };
     return {
       value: undefined,
-      writes: [{ update: zoneKey(accountId, id), set: { wanted: false, lease_owner: "" }, if: { revision: zone.revision } }],
+      writes: [
+        { update: zoneKey(accountId, id), set: { wanted: false, lease_owner: "" }, if: { revision: zone.revision } },
+      ],
       changes: [],
       housekeeping: true,
       partial: true,
@@ -176,4 +178,3 @@ export async function removeFailed(accountId: string, { id }: StoredDomain, cont
   const domain = await domainById(table, accountId, id);
   if (domain?.status === "failed") await forget(accountId, id, mover);
 }
-

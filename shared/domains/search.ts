@@ -15,13 +15,21 @@ const tldError = "Write a top-level domain such as com";
 /** What to look for. Top-level domains come as a list, or in one text with commas. */
 export const searchQuery = z.strictObject({
   workspace_id: Id.meta({ description: "The workspace the domain is for." }),
-  query: z.string().trim().min(1).max(253).meta({
-    description: "A name such as `example.com`, or a keyword such as `example` to get suggestions for.",
-    examples: ["example"],
-  }),
+  query: z
+    .string()
+    .trim()
+    .min(1)
+    .max(253)
+    .meta({
+      description: "A name such as `example.com`, or a keyword such as `example` to get suggestions for.",
+      examples: ["example"],
+    }),
   tlds: z
     .union([
-      z.array(z.string().trim().toLowerCase().regex(tld, { error: tldError })).min(1).max(20),
+      z
+        .array(z.string().trim().toLowerCase().regex(tld, { error: tldError }))
+        .min(1)
+        .max(20),
       z
         .string()
         .trim()
@@ -30,7 +38,10 @@ export const searchQuery = z.strictObject({
         .refine((text) => text.split(",").every((part) => tld.test(part.trim())), { error: tldError }),
     ])
     .optional()
-    .meta({ description: "Only under these top-level domains: several, or one text with commas. All that are sold if not said." }),
+    .meta({
+      description:
+        "Only under these top-level domains: several, or one text with commas. All that are sold if not said.",
+    }),
 });
 
 const reasonNames = Object.keys(refusalReasons) as [RefusalReason, ...RefusalReason[]];
@@ -44,7 +55,9 @@ export const SearchResult = z
     renewal_price: MoneyText.nullable().meta({ description: "For a year after that; null when it is not known." }),
     currency: Currency.meta({ description: "ISO 4217." }),
     reason: z.enum(reasonNames).nullable().meta({ description: "Why it is not available." }),
-    warnings: z.array(Warning).meta({ description: "What is worth a second look, such as a look-alike of a domain of the account." }),
+    warnings: z
+      .array(Warning)
+      .meta({ description: "What is worth a second look, such as a look-alike of a domain of the account." }),
   })
   .meta({ id: "DomainSearchResult", description: "How a name can be had." });
 type SearchResult = z.output<typeof SearchResult>;
@@ -69,6 +82,8 @@ function labelOf(keyword: string): string {
   return "name" in read ? read.name.slice(0, -".com".length) : "";
 }
 
+const fits = (name: string): boolean => "name" in readName(name);
+
 /** The names to ask for: the one that was asked for first, then its label elsewhere, then what is near. */
 function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
   const read = readName(query);
@@ -79,7 +94,6 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
   const elsewhere = tlds.map((tld) => `${label}.${tld}`);
   const [first = "com"] = tlds;
   const near = label.startsWith("xn--") ? [] : shapes.map((shape) => `${shape(label)}.${first}`);
-  const fits = (name: string): boolean => "name" in readName(name);
   return [...new Set([...asked, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
 }
 
@@ -93,9 +107,7 @@ export async function searchDomains(
   const sold = tlds === undefined ? inOrder(await registrar.tlds()) : listOf(tlds);
   const names = candidates(query, sold, tlds !== undefined);
   const quotes = await quotesFor(registrar, names, { budgetMs, log });
-  return Promise.all(
-    quotes.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))),
-  );
+  return Promise.all(quotes.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
 /** The top-level domains of a list, or of one text with commas, without the dots they may begin with. */

@@ -40,7 +40,11 @@ export const DomainSettings = z
     dmarc_report_email: Email.nullable().optional().meta({
       description: "Where receivers send their DMARC reports; null for nowhere.",
     }),
-    tag_ids: z.array(Id).max(20).optional().meta({ description: "The ids of all its tags, 20 at most; they replace those it has." }),
+    tag_ids: z
+      .array(Id)
+      .max(20)
+      .optional()
+      .meta({ description: "The ids of all its tags, 20 at most; they replace those it has." }),
   })
   .meta({ id: "DomainUpdate", description: "The settings of a domain that change." });
 type DomainSettings = z.output<typeof DomainSettings>;

@@ -14,7 +14,9 @@ import { domainById } from "./find.ts";
 export const Verification = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
-    verified: z.boolean().meta({ description: "Whether the parent zone delegates it to our nameservers, and to no others." }),
+    verified: z
+      .boolean()
+      .meta({ description: "Whether the parent zone delegates it to our nameservers, and to no others." }),
     status: DomainStatus.meta({ description: "The domain's status after it." }),
     expected_nameservers: z.array(z.string()).meta({ description: "The pair it is to be delegated to." }),
     observed_nameservers: z.array(z.string()).meta({ description: "To whom the parent zone delegates it." }),
@@ -66,4 +68,3 @@ const answerOf = (domain: StoredDomain, state: DelegationState, at: Date): Verif
   checked_at: at.toISOString(),
   message: state.message,
 });
-

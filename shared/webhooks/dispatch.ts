@@ -1,8 +1,8 @@
+import { inParallel } from "../parallel.ts";
 import { bodyOf, type PublishedEvent } from "./body.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
-import { inParallel } from "../parallel.ts";
 import { failingAmong } from "./success.ts";
 import { listWebhooks, webhookLimit, type StoredWebhook } from "./webhook.ts";
 

@@ -1,9 +1,9 @@
+import { inParallel } from "../parallel.ts";
+import { inTurns } from "../turns.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { dueKey, readDue, type Due } from "./due.ts";
-import { inParallel } from "../parallel.ts";
 import { failingAmong } from "./success.ts";
-import { inTurns } from "../turns.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
-import { rrsetsOf } from "../dns-records/rrsets.ts";
 import { parsedOf } from "../dns-records/plan.ts";
+import { rrsetsOf } from "../dns-records/rrsets.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { RecordType, type RRset } from "../dns/rrset.ts";
 import { Problem } from "../errors.ts";
@@ -116,11 +116,12 @@ type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id"
 
 /** Notes what the zone has now; undefined when records changed meanwhile, which are still to be brought in. */
 async function settle(
-  { change: _, ...zone }: StoredZone,
+  before: StoredZone,
   owner: string,
   settled: Settled,
   { table, now }: ZoneWork,
 ): Promise<StoredZone | undefined> {
+  const { change: _, ...zone } = before;
   const { account_id, domain_id, revision } = zone;
   const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
   const key = zoneKey(account_id, domain_id);

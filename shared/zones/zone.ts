@@ -73,7 +73,7 @@ export const newZone = (
 export const getZone = (table: Reader, accountId: string, domainId: string): Promise<StoredZone | undefined> =>
   table.get(zoneKey(accountId, domainId), StoredZone);
 
-export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
+const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
 /** How long whoever changed the records has the zone to itself before the worker looks after it. */
 const graceMs = 60_000;
@@ -104,10 +104,7 @@ export function noteChanges(
 }
 
 /** Where a zone stands among those that are behind. */
-export const zoneDueKey = (
-  { account_id, domain_id }: Pick<StoredZone, "account_id" | "domain_id">,
-  at: string,
-): Key =>
+export const zoneDueKey = ({ account_id, domain_id }: Pick<StoredZone, "account_id" | "domain_id">, at: string): Key =>
   dueKey(zoneQueue, [account_id, domain_id], at);
 
 /** Whether the nameservers have everything up to a revision. */

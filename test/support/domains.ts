@@ -72,6 +72,7 @@ export async function purchase(
   domains: readonly string[],
   more: Record<string, unknown> = {},
 ): Promise<Answer> {
-  const workspace_id = more["workspace_id"] ?? (await newWorkspace(account, `For ${domains[0]} ${randomBytes(3).toString("hex")}`));
+  const workspace_id =
+    more["workspace_id"] ?? (await newWorkspace(account, `For ${domains[0]} ${randomBytes(3).toString("hex")}`));
   return domainsRequest(account, "POST", "/purchase", { domains, contact_info: contact, ...more, workspace_id });
 }

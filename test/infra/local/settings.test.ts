@@ -6,9 +6,10 @@ import { banner, servedLine } from "../../../infra/local/banner.ts";
 import { readSettings } from "../../../infra/local/settings.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
 
-test("without a word from the environment: port 8080, .data in the project, no CORS, no other names", () => {
+test("without a word from the environment: port 8080, DNS on 5353, .data in the project, no CORS, no other names", () => {
   expect(readSettings({})).toEqual({
     port: 8080,
+    dnsPort: 5353,
     dataDir: resolve(import.meta.dirname, "../../../.data"),
     corsOrigins: [],
     allowedHosts: [],
@@ -25,12 +26,17 @@ test.each(["", "x", "-1", "65536", "80.5", "0x50"])("PORT=%s is refused by name"
   expect(() => readSettings({ PORT })).toThrow("PORT");
 });
 
+test.each(["x", "65536"])("DNS_PORT=%s is refused by name", (DNS_PORT) => {
+  expect(() => readSettings({ DNS_PORT })).toThrow("DNS_PORT");
+});
+
 test("an empty endpoint is none", () => {
   expect(readSettings({ AWS_ENDPOINT_URL_DYNAMODB: "" })).not.toHaveProperty("endpoint");
 });
 
 test("the banner holds a curl to paste, an MCP configuration that parses, the data folder and the database", () => {
-  const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, "/data", "embedded");
+  const about = { dataDir: "/data", database: "embedded", dnsPort: 5353 };
+  const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, about);
   expect(text).toContain("\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer tok'\n");
   const configuration = text.split("\n").find((line) => line.startsWith("{")) ?? "";
   expect(JSON.parse(configuration)).toEqual({
@@ -42,7 +48,7 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
       },
     },
   });
-  for (const part of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/data", "embedded", "Ctrl-C"]) {
+  for (const part of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/registry", "-p 5353", "/data", "embedded", "Ctrl-C"]) {
     expect(text).toContain(part);
   }
 });

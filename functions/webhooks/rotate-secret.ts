@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { http } from "../../shared/http.ts";
+import { overlapSeconds } from "../../shared/overlap.ts";
 import { defineRoute } from "../../shared/route.ts";
 import { outside } from "../../shared/webhooks/outside.ts";
 import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
@@ -21,12 +22,7 @@ export const route = defineRoute({
   params: WebhookParams,
   body: z
     .strictObject({
-      overlap_seconds: z
-        .int()
-        .min(0)
-        .max(604_800)
-        .default(86_400)
-        .meta({ description: "How long the old secret still signs too: up to a week, a day if not given." }),
+      overlap_seconds: overlapSeconds("How long the old secret still signs too"),
     })
     .meta({ id: "WebhookSecretRotate", description: "How to rotate." }),
   output: WebhookWithSecret,

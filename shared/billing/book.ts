@@ -9,7 +9,7 @@ import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write } from "../table/writes.ts";
 import { Accrual, accrualKey } from "./charges.ts";
-import { invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
+import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
 import { BillingState, firstState, stateKey } from "./state.ts";
 import { planWallet, readWallet, unchangedWallet, type Posting } from "./wallet.ts";
 
@@ -131,7 +131,7 @@ async function invoiceWrites(table: Reader, { accountId, newInvoices }: Book): P
 }
 
 function paidWrite(accountId: string, invoice: StoredInvoice): Write {
-  const key = rowKey(invoicesOf(accountId), Number(invoice.number.slice(9)) - 1);
+  const key = invoiceKey(accountId, invoice.id);
   return { put: { ...key, ...invoice, version: invoice.version + 1 } satisfies Item, if: { version: invoice.version } };
 }
 

@@ -1,16 +1,15 @@
 import type * as z from "zod";
 
-import { ordinalOf } from "../ids.ts";
 import { money } from "../money.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Files } from "../providers/files.ts";
 import type { Context } from "../route.ts";
-import { readRows, rowKey } from "../table/ranked-list.ts";
+import { readRows } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import { seller } from "./catalogue.ts";
 import { plusDays } from "./days.ts";
 import type { InvoiceDocument } from "./invoice-pdf.ts";
-import { invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";
+import { invoiceKey, invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";
 
 const downloadSeconds = 3_600;
 
@@ -39,7 +38,7 @@ type Work = { table: Table; files: Files; render: (document: InvoiceDocument) =>
 /** Makes the PDF of an invoice as it is now and notes where it is. Doing it again makes the same. */
 export async function makeInvoiceFile(accountId: string, invoiceId: string, work: Work): Promise<void> {
   const { table, files, render } = work;
-  const key = rowKey(invoicesOf(accountId), ordinalOf(invoiceId) ?? 2 ** 40);
+  const key = invoiceKey(accountId, invoiceId);
   const invoice = await table.get(key, StoredInvoice);
   if (invoice?.id !== invoiceId) throw new Error(`There is no invoice ${invoiceId}.`);
   const fileKey = `invoices/${accountId}/${invoice.number}-${invoice.status}.pdf`;

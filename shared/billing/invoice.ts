@@ -1,9 +1,10 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Id } from "../ids.ts";
+import { Id, ordinalOf } from "../ids.ts";
 import { Currency, MoneyText } from "../money.ts";
-import type { List } from "../table/ranked-list.ts";
+import { rowKey, type List } from "../table/ranked-list.ts";
+import type { Key } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
 import { Line } from "./charges.ts";
 import { Day } from "./days.ts";
@@ -13,6 +14,10 @@ import { Day } from "./days.ts";
  *   invoices of an account, newest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#invoices
  */
 export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
+
+/** Where the invoice with this id would be; an id of another kind leads to an ordinal that is never given. */
+export const invoiceKey = (accountId: string, id: string): Key =>
+  rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 const InvoiceStatus = z.enum(["open", "paid", "void"]);
 

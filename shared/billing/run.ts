@@ -1,9 +1,7 @@
-import * as z from "zod";
-
-import { accountsMatching } from "../accounts/account.ts";
+import { accountIds } from "../changes/history.ts";
 import { recorder } from "../changes/recorder.ts";
 import type { Log } from "../log.ts";
-import { readRows } from "../table/ranked-list.ts";
+import { inParallel } from "../parallel.ts";
 import type { Table } from "../table/table.ts";
 import { planBilling } from "./book.ts";
 import type { Day } from "./days.ts";
@@ -37,31 +35,24 @@ export async function runAccount(accountId: string, last: Day, work: RunWork): P
   }
 }
 
-const Pointer = z.object({ account_id: z.string() });
-const [pageSize, atOnce] = [100, 8];
+const atOnce = 8;
 
 /** Closes a day for all accounts, several at a time. One account's failure does not stop the others; it is counted. */
 export async function runAll(
   last: Day,
   work: RunWork & { log: Log; onProgress?: (done: number, total: number) => void },
 ): Promise<{ accounts: number; failed: number }> {
+  const { table, log, onProgress } = work;
+  const ids: string[] = [];
+  for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
-  for (let skip = 0, total = 1; skip < total; skip += pageSize) {
-    const page = await readRows(work.table, accountsMatching({}), { skip, take: pageSize });
-    total = page.total;
-    const ids = page.rows.map((row) => Pointer.parse(row).account_id);
-    const next = ids.values();
-    const worker = async (): Promise<void> => {
-      for (const id of next) {
-        await runAccount(id, last, work).catch((error: unknown) => {
-          failed += 1;
-          work.log.error("billing day failed", { account_id: id, error: String(error) });
-        });
-        done += 1;
-        work.onProgress?.(done, total);
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, worker));
-  }
+  await inParallel(ids, atOnce, async (id) => {
+    await runAccount(id, last, work).catch((error: unknown) => {
+      failed += 1;
+      log.error("billing day failed", { account_id: id, error: String(error) });
+    });
+    done += 1;
+    onProgress?.(done, ids.length);
+  });
   return { accounts: done, failed };
 }

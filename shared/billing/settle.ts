@@ -1,4 +1,4 @@
-import { idWithOrdinal } from "../ids.ts";
+import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { currency, money } from "../money.ts";
 import type { Reader } from "../table/table.ts";
 import type { Book } from "./book.ts";
@@ -106,7 +106,7 @@ function clear(book: Book): void {
 /** What an account owes, and for how long, decides its status: past due, and suspended after the grace. */
 function owe(book: Book): void {
   const { state } = book;
-  const open = book.open.map(({ number }) => Number(number.slice(9)) - 1);
+  const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);
   const today = dayOf(book.now);
   const due_since = state.due_since ?? today;
   const isShort = nextPayable(book) === undefined;

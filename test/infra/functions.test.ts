@@ -265,14 +265,17 @@ test("the billing day has 15 minutes, code mode 29 seconds, a worker 60, what ca
   }
 });
 
-test("functions are told the table, the issuers, the log level and the origins", () => {
+test("functions are told the table, the issuers, the log level, the origins and the zones", () => {
   const issuers = [
     { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
   ];
-  const settings = { issuers, logLevel: "error", allowedOrigins: ["https://a.example", "https://b.example"] };
+  const allowedOrigins = ["https://a.example", "https://b.example"];
+  const settings = { issuers, logLevel: "error", allowedOrigins, mailZone: "mail.example" };
   const [, configured] = only(synthesize([spec("me.get")], settings), "AWS::Lambda::Function");
   expect(configured["Properties"].Environment.Variables).toEqual({
     TABLE_NAME: { Ref: tableId },
+    NS_ZONE: "dns.hosted-mail.example",
+    MAIL_ZONE: "mail.example",
     ISSUERS: JSON.stringify(issuers),
     LOG_LEVEL: "error",
     ALLOWED_ORIGINS: "https://a.example,https://b.example",

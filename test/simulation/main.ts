@@ -9,6 +9,7 @@ const usage = `npm run simulate -- [options]
   --schedules K  how many, each with the next seed (1)
   --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}
   --trace        print every step
+  --help         this
 `;
 
 function readOptions() {
@@ -20,8 +21,13 @@ function readOptions() {
         schedules: { type: "string", default: "1" },
         bug: { type: "string" },
         trace: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
       },
     });
+    if (values.help) {
+      process.stdout.write(usage);
+      return process.exit(0);
+    }
     const numbers = { seed: Number(values.seed), steps: Number(values.steps), schedules: Number(values.schedules) };
     if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("A number is not whole.");
     if (values.bug !== undefined && !(values.bug in bugs)) throw new Error(`There is no mistake ${values.bug}.`);

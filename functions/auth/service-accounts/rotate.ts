@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ServiceAccountParams, ServiceAccountWithToken } from "../../../shared/auth/service-account-view.ts";
 import { rotateServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
+import { overlapSeconds } from "../../../shared/overlap.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
 export const route = defineRoute({
@@ -19,12 +20,7 @@ export const route = defineRoute({
   params: ServiceAccountParams,
   body: z
     .strictObject({
-      overlap_seconds: z
-        .int()
-        .min(0)
-        .max(604_800)
-        .default(86_400)
-        .meta({ description: "How long the old token still works: up to a week, a day if not given." }),
+      overlap_seconds: overlapSeconds("How long the old token still works"),
     })
     .meta({ id: "ServiceAccountRotate", description: "How to rotate." }),
   output: ServiceAccountWithToken,

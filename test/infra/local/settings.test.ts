@@ -48,7 +48,16 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
       },
     },
   });
-  for (const part of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/registry", "-p 5353", "/data", "embedded", "Ctrl-C"]) {
+  for (const part of [
+    "/docs",
+    "/v1/public/openapi.json",
+    "/_local/tokens",
+    "/_local/registry",
+    "-p 5353",
+    "/data",
+    "embedded",
+    "Ctrl-C",
+  ]) {
     expect(text).toContain(part);
   }
 });

@@ -1,0 +1,68 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { Resolver } from "node:dns/promises";
+
+import { decode, encode, type DecodedPacket } from "dns-packet";
+
+import type { DnsRecord } from "../../shared/dns-records/stored-record.ts";
+import type { RecordType } from "../../shared/dns/rrset.ts";
+import { request, type Answer } from "./request.ts";
+import type { Account, User } from "./world.ts";
+
+type Sender = { token?: string; headers?: Record<string, string> };
+
+/** Sends a request about the account's DNS records, for its owner if nobody else is named. */
+export const recordsRequest = (
+  { id, owner }: Account,
+  method: string,
+  rest = "",
+  body?: unknown,
+  { token = owner.token, headers = {} }: Sender = {},
+): Promise<Answer> => request(method, `/v1/public/accounts/${id}/dns-records${rest}`, { token, body, headers });
+
+/** Adds a record; throws what came back unless it was added. */
+export async function addedRecord(account: Account, body: object): Promise<DnsRecord> {
+  const answer = await recordsRequest(account, "POST", "", body);
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body as DnsRecord;
+}
+
+/** All records of a domain that are its customer's. */
+export async function ownRecords(account: Account, domain: string): Promise<DnsRecord[]> {
+  const { body } = await recordsRequest(account, "GET", `?domain=${domain}&page_size=100`);
+  return (body.items as DnsRecord[]).filter(({ is_system_managed }) => !is_system_managed);
+}
+
+export const account = (user: User): Sender => ({ token: user.token });
+
+const port = (): number => Number(process.env["TEST_DNS_PORT"]);
+
+/**
+ * What the nameserver of all accounts answers, as Node has it but the strings of a text together: sorted, and nothing
+ * where there is nothing. Over TCP where an answer is too long for UDP.
+ */
+export async function served(name: string, type: RecordType): Promise<unknown[]> {
+  const resolver = new Resolver({ timeout: 3_000, tries: 2 });
+  resolver.setServers([`127.0.0.1:${port()}`]);
+  try {
+    const found = (await resolver.resolve(name, type)) as unknown[];
+    const whole = found.map((one) => (Array.isArray(one) ? one.join("") : one));
+    return whole.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? "";
+    if (["ENODATA", "ENOTFOUND", "EREFUSED"].includes(code)) return [];
+    throw error;
+  }
+}
+
+/** The nameserver's message as it comes, over UDP. */
+export async function replyTo(name: string, type: RecordType): Promise<DecodedPacket> {
+  const socket = createSocket("udp4");
+  try {
+    socket.send(encode({ type: "query", id: 7, questions: [{ name, type }] }), port(), "127.0.0.1");
+    const [message] = (await once(socket, "message", { signal: AbortSignal.timeout(3_000) })) as [Buffer];
+    return decode(message);
+  } finally {
+    socket.close();
+  }
+}

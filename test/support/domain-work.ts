@@ -1,0 +1,77 @@
+import { Resolver } from "node:dns/promises";
+
+import { advanceDomain } from "../../shared/domains/advance.ts";
+import { domainKey, StoredDomain } from "../../shared/domains/domain.ts";
+import { domainByName } from "../../shared/domains/find.ts";
+import { domainWork } from "../../shared/domains/outside.ts";
+import type { DomainWork } from "../../shared/domains/work.ts";
+import { embeddedRegistrar } from "../../shared/providers/registrar-embedded.ts";
+import type { Write } from "../../shared/table/writes.ts";
+import { testTable, type Account } from "./world.ts";
+
+type Of = Pick<Account, "id">;
+
+/** What the worker moves domains on with, at an instant of the test's choice. */
+export function workAt(at: Date, others: Partial<DomainWork> = {}): DomainWork {
+  const now = (): Date => at;
+  return { ...domainWork("test"), now, registrar: embeddedRegistrar(testTable(), now), ...others };
+}
+
+/** A domain as it is stored; undefined when the account has none of this name. */
+export const stored = ({ id }: Of, name: string): Promise<StoredDomain | undefined> =>
+  domainByName(testTable(), id, name);
+
+/** A domain as it is stored, which must be there. */
+export async function storedAs(account: Of, name: string): Promise<StoredDomain> {
+  const domain = await stored(account, name);
+  if (!domain) throw new Error(`there is no ${name}`);
+  return domain;
+}
+
+/** Has the worker do what is due of a domain, at the moment it is due; answers the domain as it is after. */
+export async function advance(
+  account: Of,
+  name: string,
+  others: Partial<DomainWork> = {},
+): Promise<StoredDomain | undefined> {
+  const { id, due_at } = await storedAs(account, name);
+  if (due_at === null) throw new Error(`nothing is due of ${name}`);
+  await advanceDomain(account.id, id, due_at, workAt(new Date(due_at), others));
+  return domainOf(account, id);
+}
+
+/** A domain by its id, whatever name leads to it. */
+export async function domainOf({ id: accountId }: Of, id: string): Promise<StoredDomain | undefined> {
+  const [row] = await testTable().getMany([domainKey(accountId, id)]);
+  return row && StoredDomain.parse(row);
+}
+
+/** Changes what is stored of a domain behind everybody's back. */
+export async function setStored(account: Of, name: string, set: Record<string, unknown>): Promise<void> {
+  const { id } = await storedAs(account, name);
+  await write({ update: domainKey(account.id, id), set });
+}
+
+/** One write behind everybody's back. */
+export async function write(write: Write): Promise<void> {
+  await testTable().attempt(write);
+}
+
+/** What the nameserver of all accounts answers: the data of each record as one text, or the code of its refusal. */
+export async function dig(name: string, type: "A" | "MX" | "TXT" | "CNAME" | "NS"): Promise<string[] | string> {
+  const resolver = new Resolver({ timeout: 2_000, tries: 1 });
+  resolver.setServers([`127.0.0.1:${process.env["TEST_DNS_PORT"]}`]);
+  try {
+    const records: unknown[] = await resolver.resolve(name, type).then((found) => [found].flat() as unknown[]);
+    return records.map(textOf).toSorted();
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : String(error);
+  }
+}
+
+function textOf(record: unknown): string {
+  if (typeof record === "string") return record;
+  if (Array.isArray(record)) return record.join("");
+  const { priority, exchange } = record as { priority: number; exchange: string };
+  return `${priority} ${exchange}`;
+}

@@ -30,7 +30,7 @@ export const ContactInfo = z
     country: z
       .string()
       .regex(/^[A-Z]{2}$/, { error: "Write the two capital letters of ISO 3166-1, such as US" })
-      .refine((code) => isSupportedCountry(code), { error: "This is no country code of ISO 3166-1" })
+      .refine((code): boolean => isSupportedCountry(code), { error: "This is no country code of ISO 3166-1" })
       .meta({ description: "ISO 3166-1 alpha-2.", examples: ["US"] }),
   })
   .meta({ id: "DomainContact", description: "Who registers the domains." });

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 
 import { cloneToFirstAnswer } from "./clone.ts";
 import { decisionCost } from "./decide.ts";
+import { domainCost } from "./domains.ts";
 import { bundleLoad } from "./load.ts";
 import { pageCost } from "./pages.ts";
 import { promiseCost } from "./promises.ts";
@@ -12,6 +13,7 @@ import type { Figure, Suite } from "./suite.ts";
 
 const suites: Record<string, Suite> = {
   pages: pageCost,
+  domains: domainCost,
   decide: decisionCost,
   promises: promiseCost,
   load: bundleLoad,

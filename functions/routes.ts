@@ -28,6 +28,10 @@ import { route as billingPlanChange } from "./billing/plan/change.ts";
 import { route as billingTopupSessionCreate } from "./billing/topup-session/create.ts";
 import { route as billingTransactionsList } from "./billing/transactions/list.ts";
 import { route as billingWalletBalanceGet } from "./billing/wallet-balance/get.ts";
+import { route as credentialsAdd } from "./credentials/add.ts";
+import { route as credentialsDelete } from "./credentials/delete.ts";
+import { route as credentialsList } from "./credentials/list.ts";
+import { route as credentialsUpdate } from "./credentials/update.ts";
 import { route as dnsRecordsAdd } from "./dns-records/add.ts";
 import { route as dnsRecordsDelete } from "./dns-records/delete.ts";
 import { route as dnsRecordsExport } from "./dns-records/export.ts";
@@ -44,6 +48,19 @@ import { route as domainsPurchase } from "./domains/purchase.ts";
 import { route as domainsSearch } from "./domains/search.ts";
 import { route as domainsUpdate } from "./domains/update.ts";
 import { route as domainsVerify } from "./domains/verify.ts";
+import { route as mailboxesActivate } from "./mailboxes/activate.ts";
+import { route as mailboxesAdd } from "./mailboxes/add.ts";
+import { route as mailboxesAliasesCreate } from "./mailboxes/aliases/create.ts";
+import { route as mailboxesAliasesDelete } from "./mailboxes/aliases/delete.ts";
+import { route as mailboxesBulk } from "./mailboxes/bulk.ts";
+import { route as mailboxesDelete } from "./mailboxes/delete.ts";
+import { route as mailboxesExport } from "./mailboxes/export.ts";
+import { route as mailboxesExportsGet } from "./mailboxes/exports/get.ts";
+import { route as mailboxesGet } from "./mailboxes/get.ts";
+import { route as mailboxesList } from "./mailboxes/list.ts";
+import { route as mailboxesRevealCredentials } from "./mailboxes/reveal-credentials.ts";
+import { route as mailboxesRotatePassword } from "./mailboxes/rotate-password.ts";
+import { route as mailboxesUpdate } from "./mailboxes/update.ts";
 import { route as meGet } from "./me/get.ts";
 import { route as tagsAdd } from "./tags/add.ts";
 import { route as tagsDelete } from "./tags/delete.ts";
@@ -89,6 +106,23 @@ export const routes: readonly Route[] = [
   dnsRecordsDelete,
   dnsRecordsImport,
   dnsRecordsExport,
+  mailboxesList,
+  mailboxesAdd,
+  mailboxesBulk,
+  mailboxesExport,
+  mailboxesExportsGet,
+  mailboxesGet,
+  mailboxesUpdate,
+  mailboxesActivate,
+  mailboxesDelete,
+  mailboxesRevealCredentials,
+  mailboxesRotatePassword,
+  mailboxesAliasesCreate,
+  mailboxesAliasesDelete,
+  credentialsList,
+  credentialsAdd,
+  credentialsUpdate,
+  credentialsDelete,
   tagsList,
   tagsAdd,
   tagsDelete,

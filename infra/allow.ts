@@ -1,5 +1,5 @@
 import { PolicyDocument, PolicyStatement } from "aws-cdk-lib/aws-iam";
 
-/** A policy that allows actions on one resource. */
-export const allow = (actions: readonly string[], resource: string): PolicyDocument =>
-  new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources: [resource] })] });
+/** A policy that allows actions on some resources. */
+export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
+  new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });

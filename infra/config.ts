@@ -52,6 +52,20 @@ const Settings = z.object({
     .string()
     .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
     .optional(),
+  /** A secret in Secrets Manager: at least 16 characters that the mail servers show in `X-Mail-Key`; without it they get errors. */
+  mailSecretName: z
+    .string()
+    .regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN")
+    .optional(),
+  /** The relay that sends mail, and the server that has the mailboxes, as the mail proxy reaches them: `10.0.0.5:25`. */
+  smtpRelay: z
+    .string()
+    .regex(/^[0-9a-f.:[\]]+:\d+$/, "an IP address with a port")
+    .optional(),
+  imapServer: z
+    .string()
+    .regex(/^[0-9a-f.:[\]]+:\d+$/, "an IP address with a port")
+    .optional(),
   /** Where payers return to when a checkout does not say. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
 });

@@ -46,6 +46,13 @@ export const lambdas: readonly LambdaSpec[] = [
     timeoutSeconds: 20,
     triggers: ["POST /v1/public/webhooks/payments"],
   },
+  ...(["mail.auth", "mail.recipient"] as const).map((name): LambdaSpec => ({
+    name,
+    file: fileOf(name),
+    access: "write",
+    uses: ["secrets", "mail"],
+    triggers: [`GET /internal/mail/${name === "mail.auth" ? "auth" : "recipient"}`],
+  })),
   {
     name: "docs",
     file: "functions/docs.ts",

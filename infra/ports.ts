@@ -2,6 +2,7 @@ import { ArnFormat, Stack, Validations } from "aws-cdk-lib";
 import type { PolicyDocument, Role } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
+import type { Construct } from "constructs";
 
 import type { Port } from "../shared/route.ts";
 import { allow } from "./allow.ts";
@@ -14,6 +15,7 @@ export type Outside = {
   files: Bucket;
   payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl" | "publicUrl">;
   hosting: Pick<Config, "delegationSetId">;
+  mail: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
 };
 
 /** Whether requests reach a function, or none does. */
@@ -50,42 +52,45 @@ const actions: Record<Side, Record<Port, readonly string[]>> = {
     files: ["s3:GetObject"],
     registrar: registrarActions,
     dns: zoneActions,
+    mail: ["secretsmanager:GetSecretValue"],
   },
   worker: {
     secrets: ["kms:Decrypt"],
     payments: ["secretsmanager:GetSecretValue"],
-    files: ["s3:PutObject"],
+    files: ["s3:AbortMultipartUpload", "s3:PutObject"],
     registrar: registrarActions,
     dns: zoneActions,
+    mail: ["secretsmanager:GetSecretValue"],
   },
 };
 
-const invoices = "invoices/*";
+const fileKinds = ["invoices/*", "exports/*"];
 
 /** What the use of ports allows a function, by the names of policies. */
 export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
-  const resources: Record<Port, string | undefined> = {
+  const resources: Record<Port, string | readonly string[] | undefined> = {
     secrets: outside.secretsKey.keyArn,
-    payments: secretArnOf(outside),
-    files: outside.files.arnForObjects(invoices),
+    payments: secretArnOf(outside.files, outside.payments.paymentsSecretName),
+    files: fileKinds.map((kind) => outside.files.arnForObjects(kind)),
     registrar: "*",
     dns: "*",
+    mail: secretArnOf(outside.files, outside.mail.mailSecretName),
   };
   return Object.fromEntries(
     uses.flatMap((port): [string, PolicyDocument][] => {
       const resource = resources[port];
-      return resource === undefined ? [] : [[port, allow(actions[side][port], resource)]];
+      return resource === undefined ? [] : [[port, allow(actions[side][port], ...[resource].flat())]];
     }),
   );
 }
 
 /** Secrets Manager ends a secret's ARN with a hyphen and six characters of its own. */
-function secretArnOf({ files, payments: { paymentsSecretName } }: Outside): string | undefined {
-  if (paymentsSecretName === undefined) return undefined;
-  return Stack.of(files).formatArn({
+function secretArnOf(scope: Construct, name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  return Stack.of(scope).formatArn({
     service: "secretsmanager",
     resource: "secret",
-    resourceName: `${paymentsSecretName}-??????`,
+    resourceName: `${name}-??????`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
 }
@@ -106,6 +111,11 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
       DNS_PROVIDER: "route53",
       DNS_DELEGATION_SET: outside.hosting.delegationSetId,
     },
+    mail: {
+      MAIL_SECRET_NAME: outside.mail.mailSecretName,
+      MAIL_SMTP_RELAY: outside.mail.smtpRelay,
+      MAIL_IMAP_SERVER: outside.mail.imapServer,
+    },
   };
   return Object.fromEntries(
     uses
@@ -118,10 +128,12 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
 export function acknowledgePorts(role: Role, uses: readonly Port[]): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
-    acknowledge(
-      `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${invoices}]`,
-      "Every invoice is a file of its own, and which there are is known when they are made.",
-    );
+    for (const kind of fileKinds) {
+      acknowledge(
+        `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${kind}]`,
+        "Every invoice and export is a file of its own, and which there are is known when they are made.",
+      );
+    }
   }
   if (!uses.includes("registrar") && !uses.includes("dns")) return;
   acknowledge(

@@ -31,6 +31,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
       files: addFilesBucket(stack),
       payments: config,
       hosting: config,
+      mail: config,
     },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,

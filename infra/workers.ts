@@ -35,6 +35,12 @@ export const workers: readonly WorkerSpec[] = [
     uses: ["files"],
     source: { events: ["billing.invoice.created", "billing.invoice.paid"] },
   }),
+  spec("workers.make_mailbox_export", {
+    access: "write",
+    uses: ["files"],
+    timeoutSeconds: 900,
+    source: { events: ["mailbox_export.requested"] },
+  }),
   spec("workers.advance_domains", {
     access: "write",
     uses: ["secrets", "registrar", "dns"],

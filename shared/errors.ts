@@ -22,6 +22,8 @@ const problems = {
   domain_exists: { status: 409, title: "The account has this domain already" },
   domain_not_empty: { status: 409, title: "The domain still holds mailboxes" },
   domain_not_ready: { status: 409, title: "The domain is not in a state for this" },
+  mailbox_not_ready: { status: 409, title: "The mailbox is not in a state for this" },
+  address_taken: { status: 409, title: "A mailbox has this address already" },
   quote_changed: { status: 409, title: "The price is not what was agreed" },
   record_exists: { status: 409, title: "The domain has this record already" },
   record_conflict: { status: 409, title: "Another record of this name is in the way" },
@@ -48,7 +50,10 @@ const problems = {
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
-export type ProblemExtras = Record<string, string | number | boolean | readonly string[]>;
+/** Members that help with one kind of problem; those of every problem are not theirs to set. */
+export type ProblemExtras = Record<string, string | number | boolean | readonly string[]> & {
+  [member in "type" | "title" | "status" | "detail" | "code" | "request_id"]?: never;
+};
 
 /** The status and title that belong to a code. */
 export const problemOf = (code: ProblemCode): { status: number; title: string } => problems[code];

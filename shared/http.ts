@@ -17,7 +17,7 @@ export const http = (route: Route): Handler =>
         body: request.body === undefined && takesNothing(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
       };
-      return respond(route, await invoke(route, raw, door), headers["if-none-match"]);
+      return respond(route, await invoke(route, raw, door), headers);
     },
     { public: route.public },
   );
@@ -25,7 +25,18 @@ export const http = (route: Route): Handler =>
 /** Whether a request without a body is as good as one with an empty object. */
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
 
-function respond(route: Route, { input, output, replayed }: Outcome, ifNoneMatch: string | undefined): Response {
+type Headers = Record<string, string | undefined>;
+
+/** Whether a media type is what a request asks for by name (RFC 9110 §12.5.1); JSON is what it gets otherwise. */
+const asksFor = ({ accept = "" }: Headers, type: string): boolean =>
+  accept.split(",").some((range) => range.split(";")[0]?.trim().toLowerCase() === type);
+
+function respond(route: Route, { input, output, replayed }: Outcome, sent: Headers): Response {
+  const text = route.text && asksFor(sent, route.text.type) ? route.text.of(output) : undefined;
+  if (route.text && text !== undefined) {
+    return { statusCode: route.status, headers: { "content-type": `${route.text.type}; charset=utf-8` }, body: text };
+  }
+  const ifNoneMatch = sent["if-none-match"];
   const etag = route.etag && route.method !== "DELETE" ? { etag: etagOf(output) } : {};
   const known = ifNoneMatch === undefined ? undefined : parseTags(ifNoneMatch);
   if (route.etag && route.method === "GET" && known !== undefined && hasTag(known, output, true)) {

@@ -38,6 +38,8 @@ type Found = z.output<typeof Found>;
 
 /** A key that this request has to itself until its transaction stores the answer or it is let go. */
 export type Claim = {
+  /** What all requests with this key of this principal go by. */
+  id: string;
   /** The write that stores the answer `value` makes, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
   /** The write that stores an answer that no single transaction makes; undefined stores that it was secret. */
@@ -114,6 +116,7 @@ function claimOf(table: Table, record: Key, owner: string, route: Route): Claim 
     orElse: inFlight,
   });
   return {
+    id: createHash("sha256").update(`${record.PK} ${record.SK}`).digest("base64url").slice(0, 16),
     settleWith,
     settle: (value) => {
       settledWith = { value };

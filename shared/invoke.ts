@@ -111,7 +111,7 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
     await claim?.restate(value);
     return value;
   };
-  return { principal, permissions, requestId, table, commit, answer, ifMatch, log, now };
+  return { principal, permissions, requestId, table, commit, answer, keyId: claim?.id, ifMatch, log, now };
 }
 
 async function run(
@@ -149,8 +149,8 @@ async function authorize(
   const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  if (!isAllowed(route, scopes, permissions)) throw refusal(route, scopes, permissions);
-  if (route.subject && !found) throw missing(route);
+  if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, scopes, permissions);
+  if (route.subject && !found) throw missing(route, input);
   const isStopped = accountStatus === "closed" || (accountStatus === "suspended" && !route.whileSuspended);
   if (route.access === "write" && isStopped) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
@@ -178,18 +178,23 @@ const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boo
  * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.
  * Who holds it elsewhere gets the same answer for a thing outside of their scopes and for one that does not exist.
  */
-function refusal(route: Route, scopes: Scope[] | undefined, permissions: Permissions): Problem | InvalidInput {
+function refusal(
+  route: Route,
+  input: ParsedInput,
+  scopes: Scope[] | undefined,
+  permissions: Permissions,
+): Problem | InvalidInput {
   const { capability } = route;
   if (capability === null) return notFound();
   const view = viewOf(capability);
   const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (scopes && !nowhere && !covers(permissions, view, scopes)) return missing(route);
+  if (scopes && !nowhere && !covers(permissions, view, scopes)) return missing(route, input);
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }
 
 /** The answer for a thing that is not there, or that the caller does not see. */
-function missing({ subject }: Route): Problem | InvalidInput {
+function missing({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
   if (subject === undefined || subject.at === "path") return notFound();
   const { at, missing: msg = "There is no such thing in this account that you can see" } = subject;
-  return new InvalidInput([{ loc: [...at], msg, type: "not_found" }]);
+  return new InvalidInput([{ loc: [...(typeof at === "function" ? at(input) : at)], msg, type: "not_found" }]);
 }

@@ -13,7 +13,7 @@ import type { Reader } from "./table/table.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** What of the outside world a function may need (shared/providers). */
-export type Port = "secrets" | "payments" | "files" | "registrar" | "dns";
+export type Port = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail";
 
 /** A thing that the input names, as it is stored, and what contains it (itself first), for grants narrowed to that. */
 export type Located<T> = { id: string; scopes: Scope[]; thing: T };
@@ -21,7 +21,7 @@ export type Located<T> = { id: string; scopes: Scope[]; thing: T };
 /** How the input names the thing a route is about. */
 export type Subject<I, T> = {
   /** Where the input names it. In the path, one that is missing or unseen is a 404; elsewhere a 422 at that place. */
-  at: "path" | readonly string[];
+  at: "path" | readonly string[] | ((input: I) => readonly string[]);
   /** Undefined when the account has no such thing, or the input names none. */
   find: (input: I, table: Reader) => Promise<Located<T> | undefined>;
   /** What is told where one is missing that is not in the path. */
@@ -42,6 +42,8 @@ export type Context = {
    * what an idempotency key answers with from now on.
    */
   answer: <T>(value: T) => Promise<T>;
+  /** What the request goes by, when it has an idempotency key: the same for all that are sent with that key. */
+  keyId?: string | undefined;
   /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
   ifMatch?: Tags | undefined;
   log: Log;
@@ -72,10 +74,14 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** The status of success, 200 if not said. */
   status?: 200 | 201 | 202;
   output: O;
+  /** The answer as text of another media type, for who asks for that; undefined when this one has none. */
+  text?: { type: string; of: (output: unknown) => string | undefined };
   /** Where the created thing is read, with members of the output in braces. */
   location?: string;
   /** The answer holds a secret that is shown only once, and is never stored for a replay. */
   secret?: boolean;
+  /** Takes several transactions: what is cut off may be done in part, and the same request sent again does the rest. */
+  resumes?: boolean;
   /** Whether the resource has an entity tag: GET and PATCH answer it, PATCH and DELETE honour `If-Match`. */
   etag?: boolean;
   /** How often it may be called; `default` if not said. */
@@ -121,8 +127,10 @@ export type Route = {
   body: z.ZodObject;
   status: 200 | 201 | 202;
   output: z.ZodType;
+  text?: { type: string; of: (output: unknown) => string | undefined };
   location?: string;
   secret: boolean;
+  resumes: boolean;
   etag: boolean;
   limit: LimitClass;
   uses: readonly Port[];
@@ -152,6 +160,7 @@ export function defineRoute<
     body: Nothing,
     status: 200,
     secret: false,
+    resumes: false,
     etag: false,
     limit: "default",
     uses: [],

@@ -1,15 +1,14 @@
 import { planPurge } from "./auth/purge.ts";
 import { change } from "./changes/kind.ts";
+import { planCredentialPurge } from "./credentials/purge.ts";
 import { notFound, Problem } from "./errors.ts";
 import { ordinalOf } from "./ids.ts";
 import type { Context } from "./route.ts";
 import { readList, removeRows } from "./table/ranked-list.ts";
 import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "./workspaces.ts";
 
-const scopeOf = (id: string) => ({ type: "workspace" as const, id });
-
 /**
- * Deletes an empty workspace and the grants that are bound to it; 404, 409 `workspace_not_empty`. Grants on an
+ * Deletes an empty workspace, and the grants and master passwords that are bound to it; 404, 409 `workspace_not_empty`. Grants on an
  * id that is never used again give nothing; should a deletion that died leave some, deleting it again clears
  * them away.
  */
@@ -18,7 +17,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   const dropped = await dropWorkspace(accountId, id, context);
   for (let isMore = dropped !== "gone"; isMore;) {
     isMore = await commit(async () => {
-      const { isAll, ...purge } = await planPurge(table, accountId, scopeOf(id), now());
+      const { isAll, ...purge } = await planAccess(accountId, id, context);
       return { value: !isAll, ...purge };
     });
   }
@@ -40,11 +39,23 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       });
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const grants = await planPurge(table, accountId, scopeOf(id), now());
+    const grants = await planAccess(accountId, id, context);
     return {
       value: grants.isAll ? ("gone" as const) : ("more" as const),
       writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });
+}
+
+/** What ends the first few grants and master passwords on a workspace; `isAll` when there are no more. */
+async function planAccess(accountId: string, id: string, { table, now }: Context) {
+  const scope = { type: "workspace" as const, id };
+  const grants = await planPurge(table, accountId, scope, now());
+  const passwords = await planCredentialPurge(table, accountId, scope);
+  return {
+    isAll: grants.isAll && passwords.isAll,
+    writes: [...grants.writes, ...passwords.writes],
+    changes: [...grants.changes, ...passwords.changes],
+  };
 }

@@ -27,12 +27,16 @@ async function exampleOf(route: Route, account: Account): Promise<Example> {
 const comparable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
-      /^(id|idp_name|secret|hosted_page|duration_ms|token.*)$|_(at|id|ids)$/.test(key) ? typeof member : member,
+      /^(id|idp_name|secret|password|hosted_page|duration_ms|token.*)$|_(at|id|ids)$/.test(key)
+        ? typeof member
+        : member,
     )
       // Names of domains, keys and nameservers of accounts, and the order that records have by them.
       .replaceAll(/\b[a-z]+[0-9a-f]{12}\.com\b/g, "name.com")
       .replaceAll(/\b[0-9a-z]{12}\.ns/g, "account.ns")
-      .replaceAll(/p=MII[\w+/=]+/g, "p=key"),
+      .replaceAll(/p=MII[\w+/=]+/g, "p=key")
+      .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "id")
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "time"),
   );
 
 test("every route has its own name, and its own method and path", () => {
@@ -111,10 +115,10 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
     const account = await newAccount();
     const example = await exampleOf(route, account);
     for (const name of Object.keys(route.params.shape)) {
-      const answer = await callRest(route, { ...example, [name]: "not-a-uuid" }, account.owner.token);
+      const answer = await callRest(route, { ...example, [name]: "not an id" }, account.owner.token);
       expect(answer.status).toBe(422);
       expect(answer.body.detail).toMatchObject([{ loc: ["path", name] }]);
-      const code = await callCode(route, { ...example, [name]: "not-a-uuid" }, account.owner.token);
+      const code = await callCode(route, { ...example, [name]: "not an id" }, account.owner.token);
       expect(code.body).toMatchObject({ status: "failed", responses: [] });
       expect(code.body.error.message).toContain(name);
     }

@@ -19,6 +19,7 @@ export const route = defineRoute({
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",
+  resumes: true,
   uses: ["dns"],
   params: AccountParams,
   body: z

@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  resumes: true,
   uses: ["registrar", "payments"],
   limit: "outbound",
   params: AccountParams,

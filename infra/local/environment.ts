@@ -1,9 +1,9 @@
 import { join } from "node:path";
 
 import { restoreClock } from "./clock.ts";
+import { filesKeyOf, mailSecretOf } from "./derived-keys.ts";
 import { localTableName } from "./engine-note.ts";
 import type { Engine } from "./engine.ts";
-import { filesKeyOf } from "./files-key.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { readPaymentsSecret } from "./payments-secret.ts";
 import { readSecretsKey } from "./secrets-key.ts";
@@ -42,6 +42,7 @@ export async function setEnvironment(
   env["DNS_PROVIDER"] ??= "embedded";
   env["REGISTRAR"] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
+  if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);
   if (env["PAYMENTS_SECRET_NAME"] === undefined) {
     env["PAYMENTS_WEBHOOK_SECRET"] ??= await readPaymentsSecret(dataDir);
     env["PAYMENTS_LOCAL_URL"] = baseUrl;

@@ -1,6 +1,7 @@
 import type { EventBridgeEvent } from "aws-lambda";
 
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
+import { handler as makeMailboxExport } from "../../functions/workers/make-mailbox-export.ts";
 import { workers } from "../workers.ts";
 import type { QueuedEvent } from "./event-queue.ts";
 
@@ -16,7 +17,9 @@ function wants(name: string, type: string): boolean {
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);
-  if (!wants("workers.make_invoice_file", event["detail-type"])) return;
-  const { handler: makeInvoiceFile } = await import("../../functions/workers/make-invoice-file.ts");
-  await makeInvoiceFile(event);
+  if (wants("workers.make_invoice_file", event["detail-type"])) {
+    const { handler: makeInvoiceFile } = await import("../../functions/workers/make-invoice-file.ts");
+    await makeInvoiceFile(event);
+  }
+  if (wants("workers.make_mailbox_export", event["detail-type"])) await makeMailboxExport(event);
 }

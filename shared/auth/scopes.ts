@@ -1,5 +1,7 @@
 import { domainKey } from "../domains/domain.ts";
 import { domainById, scopesOfDomain } from "../domains/find.ts";
+import { mailboxByRef, scopesOfMailbox } from "../mailboxes/find.ts";
+import { mailboxKey } from "../mailboxes/mailbox.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces.ts";
@@ -19,6 +21,10 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
   domain: async (table, accountId, id) => {
     const domain = await domainById(table, accountId, id);
     return domain && { scopes: scopesOfDomain(domain), present: { check: domainKey(accountId, id), if: { id } } };
+  },
+  mailbox: async (table, accountId, id) => {
+    const found = await mailboxByRef(table, accountId, id);
+    return found && { scopes: scopesOfMailbox(found), present: { check: mailboxKey(accountId, id), if: { id } } };
   },
 };
 

@@ -8,10 +8,13 @@ import { planKind } from "../billing/state.ts";
 import { topupKind } from "../billing/topup.ts";
 import { transactionKind } from "../billing/transaction.ts";
 import { walletKind } from "../billing/wallet.ts";
+import { credentialKind } from "../credentials/credential.ts";
 import { recordKind } from "../dns-records/stored-record.ts";
 import { domainKind } from "../domains/domain.ts";
 import { purchaseKind } from "../domains/purchase-kind.ts";
 import { limitsKind } from "../limits/own-limits.ts";
+import { exportKind } from "../mailboxes/export-kind.ts";
+import { mailboxKind } from "../mailboxes/mailbox.ts";
 import { tagKind } from "../tags.ts";
 import { webhookKind } from "../webhooks/webhook.ts";
 import { workspaceKind } from "../workspaces.ts";
@@ -25,6 +28,9 @@ const kinds: readonly Kind[] = [
   domainKind,
   purchaseKind,
   recordKind,
+  mailboxKind,
+  exportKind,
+  credentialKind,
   tagKind,
   grantKind,
   roleAssignmentKind,

@@ -1,5 +1,6 @@
 import { domainKey, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
+import { notReady } from "../domains/not-ready.ts";
 import { reservedFor } from "../domains/system-records.ts";
 import { InvalidInput, notFound, Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
@@ -29,8 +30,14 @@ export async function requireRoom(
   but?: number,
 ): Promise<void> {
   const reason = reservedFor(record);
-  if (reason !== undefined) throw new Problem("system_managed", `${reason}. It changes with the domain's settings.`);
   const neighbours = await recordsIn(table, account_id, id, record.name);
+  if (reason !== undefined) {
+    const isInTheWay = ({ is_system_managed, type }: StoredRecord): boolean =>
+      is_system_managed && (record.name !== "@" || type === record.type);
+    const inTheWay = neighbours.find(isInTheWay);
+    const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
+    throw new Problem("system_managed", `${reason}. It changes with the domain's settings.`, extras);
+  }
   const others = neighbours.filter((one) => one.id !== but).map(parsedOf);
   const conflict = conflictOf(record, others);
   if (!conflict) return;
@@ -51,7 +58,7 @@ export async function openHome(
 }
 
 const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
-  new Problem("domain_not_ready", `${name} is ${status}: its records do not change any more.`, { status });
+  notReady(status, `${name} is ${status}: its records do not change any more.`);
 
 /** The write that counts records into a domain, and fails the transaction when it takes none any more. */
 export const recordCountWrite = (home: StoredDomain, by: number): Write => ({

@@ -1,6 +1,8 @@
 import * as z from "zod";
 
 import { covers, scopesHeld } from "../auth/permissions.ts";
+import { splitName } from "../dns/labels.ts";
+import type { Reading } from "../dns/reading.ts";
 import { RecordType } from "../dns/rrset.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../domains/find.ts";
@@ -10,15 +12,34 @@ import { InvalidInput } from "../errors.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { readRows } from "../table/ranked-list.ts";
+import { absoluteName, readRecordName } from "./record-name.ts";
 import { recordsIn, recordsOf, StoredRecord, type DnsRecord } from "./stored-record.ts";
 import { recordViews } from "./view.ts";
+
+/** The name of a record in its one spelling, be it relative or whole: a final dot makes no difference here. */
+const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
+
+const RecordName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(300)
+  .superRefine((given, context) => {
+    const read = readName(given);
+    if (given !== "" && "fault" in read) context.addIssue({ code: "custom", message: read.fault });
+  })
+  .overwrite((given) => {
+    const read = readName(given);
+    return "value" in read ? read.value : given;
+  });
 
 /** What narrows a list of records; all that is given must hold. */
 export const recordQuery = {
   domain: DomainRef.optional().meta({ description: "Only the records of this domain, by its name or id." }),
   type: RecordType.optional().meta({ description: "Only records of this type." }),
-  name: z.string().trim().toLowerCase().min(1).max(253).optional().meta({
-    description: "Only records with this name in their domain: `@` is the domain itself, `www` is `www` in it.",
+  name: RecordName.optional().meta({
+    description:
+      "Only records with this name: `@` is the domain itself, `www` is `www` in its domain. A full name is taken too, in any spelling.",
   }),
 };
 type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
@@ -35,7 +56,8 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   const { table, permissions } = context;
   const { domain: ref, page, page_size, type, name } = query;
   const keep = (record: StoredRecord): boolean =>
-    (type === undefined || record.type === type) && (name === undefined || record.name === name);
+    (type === undefined || record.type === type) &&
+    (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name);
   const slice = async (records: readonly StoredRecord[]): Promise<Page> => {
     const { skip, take } = spanOf({ page, page_size });
     const kept = records.filter(keep);
@@ -59,13 +81,14 @@ export async function listRecords(accountId: string, query: RecordQuery, context
 const oldestFirst = (records: readonly StoredRecord[]): StoredRecord[] => records.toSorted((a, b) => a.id - b.id);
 
 async function ofDomain(
-  { account_id, id }: StoredDomain,
+  { account_id, id, name: zone }: StoredDomain,
   name: string | undefined,
   { table }: Context,
 ): Promise<StoredRecord[]> {
-  return oldestFirst(
-    await recordsIn(table, account_id, id, ...(name === undefined ? ([] as const) : ([name] as const))),
-  );
+  if (name === undefined) return oldestFirst(await recordsIn(table, account_id, id));
+  const isWhole = name === zone || name.endsWith(`.${zone}`);
+  const relative = name === zone ? "@" : isWhole ? name.slice(0, -zone.length - 1) : name;
+  return oldestFirst(await recordsIn(table, account_id, id, relative));
 }
 
 async function ofAccount(accountId: string, { table }: Context): Promise<StoredRecord[]> {

@@ -14,10 +14,11 @@ import { delegationState } from "./delegation.ts";
 import { domainKey, domainKind, holderKey, type Domain, type StoredDomain } from "./domain.ts";
 import { domainById, domainByName } from "./find.ts";
 import { planNewDomains } from "./new.ts";
+import { notReady } from "./not-ready.ts";
 import { nameserversOf } from "./platform.ts";
 import { domainQueue } from "./queues.ts";
 import { removeFailed } from "./release.ts";
-import { domainView } from "./view.ts";
+import { domainView, domainViews } from "./view.ts";
 
 /** When a new domain's delegation is first looked for without anybody asking. */
 const firstCheckMs = 60_000;
@@ -32,6 +33,9 @@ export const readHolder = (table: Reader, name: string): Promise<StoredHolder | 
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
 
+const inTheWay = ({ name, status }: StoredDomain): Problem =>
+  status === "releasing" ? notReady(status, `${name} is going away: add it again once it is gone.`) : exists(name)();
+
 const taken = (accountId: string) => (name: string) => (): Problem =>
   new Problem(
     "domain_taken",
@@ -41,7 +45,8 @@ const taken = (accountId: string) => (name: string) => (): Problem =>
 
 /**
  * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and
- * never proved goes to who is delegated to by the parent zone. 409 `domain_exists`, `domain_taken`.
+ * never proved goes to who is delegated to by the parent zone. 409 `domain_exists`, `domain_taken`, `domain_not_ready`
+ * while the account's own domain of this name is going away.
  */
 export async function addDomain(
   accountId: string,
@@ -51,17 +56,19 @@ export async function addDomain(
 ): Promise<Domain> {
   const { table } = context;
   const known = await domainByName(table, accountId, name);
-  if (known?.status === "failed") await removeFailed(accountId, known, context);
-  else if (known) throw exists(name)();
+  if (known && known.status !== "failed") throw inTheWay(known);
   const holder = await readHolder(table, name);
   const rival = holder && holder.account_id !== accountId ? holder : undefined;
   if (rival) await requireProof(accountId, name, rival, resolver);
+  if (known) await removeFailed(accountId, known, context);
   return context.commit(async () => {
     const at = context.now();
     const due_at = new Date(at.getTime() + firstCheckMs).toISOString();
     const place = { accountId, workspaceId, now: at };
     const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
-    const refusals = { taken: taken(accountId), exists, ...(rival ? { claim: { ...rival } } : {}) };
+    // Whoever had it may have let go of it meanwhile.
+    const claim = rival ? { claim: { absentOr: { ...rival } } } : {};
+    const refusals = { taken: taken(accountId), exists, ...claim };
     const { domains, writes } = await planNewDomains(table, place, [given], refusals);
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
@@ -88,7 +95,8 @@ async function ousting(table: Reader, { account_id, domain_id }: StoredHolder, n
   const at = now.toISOString();
   const status_reason = "Another account proved that the name is theirs: it is delegated to their nameservers.";
   const after = { ...domain, status: "releasing" as const, status_reason, updated_at: at };
-  const told = change(domainKind, "taken_over", domain_id, { before: domainView(domain), after: domainView(after) });
+  const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [Domain, Domain];
+  const told = change(domainKind, "taken_over", domain_id, { before: seenBefore, after: seenAfter });
   const author = {
     action: "system: domain",
     actor: { type: "system" as const, id: "domains" },

@@ -1,19 +1,24 @@
-import { planWallet, type Posting } from "../billing/wallet.ts";
+import { planWallet, walletOf, type Posting } from "../billing/wallet.ts";
 import { change } from "../changes/kind.ts";
 import type { Commit } from "../changes/recorder.ts";
 import { Problem } from "../errors.ts";
+import { movementKey } from "../ledger/ledger.ts";
+import { MovementConflict } from "../ledger/movement.ts";
 import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
 import { domainKind, type StoredDomain } from "./domain.ts";
-import { domainByName } from "./find.ts";
 import { planNewDomains } from "./new.ts";
 import { domainView } from "./view.ts";
 
 /** A name to buy, at the price that was agreed: minor units for the first year. */
 export type Wanted = { name: string; price: number };
 
-/** What came of one name: the domain that is being registered, or why it is not. */
+/**
+ * What came of one name: the domain that is being registered, undefined when the batch bought it before; or why it is
+ * not bought.
+ */
 export type Bought =
-  | { name: string; domain: StoredDomain }
+  | { name: string; domain: StoredDomain | undefined }
   | { name: string; code: "domain_exists" | "domain_taken" | "insufficient_funds" };
 
 /** A name is taken by this account already, or by another one. */
@@ -28,7 +33,13 @@ class NameTaken extends Error {
 }
 
 type Buyer = { table: Reader; commit: Commit; now: () => Date };
-type Order = { accountId: string; workspaceId: string; batchId: string };
+type Order = {
+  accountId: string;
+  workspaceId: string;
+  batchId: string;
+  /** What each transaction writes beside; throws when the order does not stand any more. */
+  claim?: () => Promise<Write[]>;
+};
 
 /** Each name takes some fourteen writes, with its hold and its entries in the audit log. */
 const namesAtOnce = 5;
@@ -48,9 +59,11 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
   while (left.length > 0) {
     const some = left.slice(0, atOnce);
     try {
-      for (const domain of await buyTogether(order, some, buyer)) settle({ name: domain.name, domain });
+      for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
+      // Another run of the same batch bought one at another price, since it was read what is bought: it is read again.
+      else if (error instanceof MovementConflict) continue;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
       // What does not cover a few may cover one.
       else if (some.length > 1) atOnce = 1;
@@ -64,18 +77,32 @@ export const holdIdOf = (batchId: string, name: string): string => `purchase/${b
 
 const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () => new NameTaken(name, code);
 
+/**
+ * Whether a batch has bought each of some names, whatever became of them since. A hold is made once, in the
+ * transaction of its domain.
+ */
+export const areBought = async (
+  table: Reader,
+  { accountId, batchId }: Pick<Order, "accountId" | "batchId">,
+  names: readonly string[],
+): Promise<boolean[]> => {
+  const keys = names.map((name) => movementKey(walletOf(accountId), holdIdOf(batchId, name)));
+  return (await table.getMany(keys)).map((hold) => hold !== undefined);
+};
+
 function buyTogether(
-  { accountId, workspaceId, batchId }: Order,
+  { accountId, workspaceId, batchId, claim }: Order,
   wanted: readonly Wanted[],
   { table, commit, now }: Buyer,
-): Promise<StoredDomain[]> {
+): Promise<Bought[]> {
   return commit(async () => {
     const at = now();
-    // A batch that is tried again finds what it has bought.
-    const known = await Promise.all(wanted.map(({ name }) => domainByName(table, accountId, name)));
-    const own = known.flatMap((domain) => (domain?.purchase?.batch_id === batchId ? [domain] : []));
-    const fresh = wanted.filter(({ name }) => !own.some((domain) => domain.name === name));
-    if (fresh.length === 0) return { value: own, writes: [], changes: [] };
+    const names = wanted.map(({ name }) => name);
+    const bought = await areBought(table, { accountId, batchId }, names);
+    const before = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
+    const fresh = wanted.filter((_, index) => !bought[index]);
+    if (fresh.length === 0) return { value: before, writes: [], changes: [] };
+    const claimed = (await claim?.()) ?? [];
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },
@@ -97,8 +124,8 @@ function buyTogether(
       at,
     );
     return {
-      value: [...own, ...domains],
-      writes: [...writes, ...wallet.writes],
+      value: [...before, ...domains.map((domain) => ({ name: domain.name, domain }))],
+      writes: [...claimed, ...writes, ...wallet.writes],
       changes: [
         ...domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) })),
         ...wallet.changes,

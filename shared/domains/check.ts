@@ -24,6 +24,8 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
   const current = domain.registration ? await checkRegistration(domain, work) : domain;
   if (!current) return;
   if (current.status === "pending_delegation") return awaitDelegation(current, work);
+  if (current.status === "expired")
+    return void (await become(current, { due_at: aDayOn(work.now()) }, undefined, work));
   return recheck(current, work);
 }
 
@@ -31,9 +33,9 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
 async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const found = await work.registrar.registration(domain.name);
   const isExpired = !found || found.expiresAt <= work.now().toISOString();
-  if (found && !isSame(found.nameservers, domain.nameservers)) {
-    await work.registrar.setNameservers(domain.name, domain.nameservers);
-  }
+  if (found && !isExpired) await bringUpToDate(found, domain, work);
+  // A name that is not registered here any more may have another owner, who can prove it.
+  if (!found) await hold(domain, false, work);
   const before = domain.registration;
   const registration = found && {
     status: "active" as const,
@@ -44,6 +46,12 @@ async function checkRegistration(domain: StoredDomain, work: DomainWork): Promis
   const status_reason = isExpired ? "Its registration has ended." : domain.status_reason;
   if (status === domain.status && JSON.stringify(registration ?? before) === JSON.stringify(before)) return domain;
   return become(domain, { status, status_reason, registration: registration ?? before }, "updated", work);
+}
+
+/** What we say of a registration holds at the registrar, also when whoever changed it died half-way. */
+async function bringUpToDate(found: Registration, { name, nameservers, auto_renew }: StoredDomain, work: DomainWork) {
+  if (!isSame(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
+  if (found.autoRenew !== auto_renew) await work.registrar.setAutoRenew(name, auto_renew);
 }
 
 const isSame = (one: Registration["nameservers"], other: readonly string[]): boolean =>
@@ -86,7 +94,7 @@ async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<
     await become(domain, { failures: domain.failures + 1, due_at: soon(domain.failures, work.now()) }, undefined, work);
     return;
   }
-  const dkim = await newDkim(domain, work.secrets, work.now());
+  const dkim = domain.verified_at === null ? await newDkim(domain, work.secrets, work.now()) : undefined;
   const { table, commit, now } = systemMover(work, domain.account_id);
   await commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);

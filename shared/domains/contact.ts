@@ -1,7 +1,8 @@
-import { isSupportedCountry, parsePhoneNumberFromString } from "libphonenumber-js/min";
+import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import * as z from "zod";
 
 import { visibleText, visibleTextError } from "../text.ts";
+import { isCountry } from "./countries.ts";
 
 const text = (most: number, description: string) =>
   z.string().trim().min(1).max(most).regex(visibleText, { error: visibleTextError }).meta({ description });
@@ -20,7 +21,7 @@ export const ContactInfo = z
     email: z.email().max(254).meta({ description: "E-mail address; the registry may write to it." }),
     phone: z
       .string()
-      .regex(/^\+[1-9]\d{6,14}$/, { error: "Write the number in E.164 form, such as +14155552671" })
+      .regex(/^\+[1-9]\d{6,14}$/, { error: "Write the number in E.164 form, such as +14155552671", abort: true })
       .refine(isPhone, { error: "This is no telephone number of its country" })
       .meta({ description: "Telephone number in E.164 form.", examples: ["+14155552671"] }),
     address_1: text(255, "Street and number."),
@@ -29,8 +30,8 @@ export const ContactInfo = z
     zip: text(32, "Postal code."),
     country: z
       .string()
-      .regex(/^[A-Z]{2}$/, { error: "Write the two capital letters of ISO 3166-1, such as US" })
-      .refine((code): boolean => isSupportedCountry(code), { error: "This is no country code of ISO 3166-1" })
+      .regex(/^[A-Z]{2}$/, { error: "Write the two capital letters of ISO 3166-1, such as US", abort: true })
+      .refine(isCountry, { error: "This is no country code of ISO 3166-1" })
       .meta({ description: "ISO 3166-1 alpha-2.", examples: ["US"] }),
   })
   .meta({ id: "DomainContact", description: "Who registers the domains." });

@@ -1,72 +1,91 @@
 import { change } from "../changes/kind.ts";
-import type { Registrar } from "../providers/registrar.ts";
+import { Problem } from "../errors.ts";
 import { dueKey } from "../table/due.ts";
+import type { Write } from "../table/writes.ts";
 import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
-import { buyNames, type Bought, type Wanted } from "./buy.ts";
+import { areBought, buyNames, type Wanted } from "./buy.ts";
 import { domainByName } from "./find.ts";
-import { quotesFor } from "./offers.ts";
+import { quotesFor, type Quote } from "./offers.ts";
 import { purchaseKind } from "./purchase-kind.ts";
 import { batchQueue } from "./queues.ts";
+import { removeFailed } from "./release.ts";
 import { systemMover, type DomainWork } from "./work.ts";
 
 const budgetMs = 20_000;
+/** For how long a registry that does not answer is asked again. */
+const patienceMs = 3_600_000;
+
+/** What came of a name, as far as it is not bought. */
+type Refused = "domain_exists" | "domain_taken" | "insufficient_funds" | "quote_changed" | "unchecked";
 
 /**
- * Goes on with the names of a purchase whose payment has arrived, at the price that was agreed or a lower one; what
- * cannot be had any more stays in the wallet. Done again it finds what it has bought.
+ * Goes on with the names of a purchase whose payment arrived at an instant, at the price that was agreed or a lower
+ * one; what cannot be had any more stays in the wallet. Done again it finds what it has bought. As long as a registry
+ * does not answer it stays due, for an hour.
  */
 export async function continueBatch(accountId: string, batchId: string, at: string, work: DomainWork): Promise<void> {
-  const { table } = work;
-  const batch = await getBatch(table, accountId, batchId);
-  if (batch && batch.waiting.length > 0) await buyWaiting(batch, work);
-  await table.attempt({ delete: dueKey(batchQueue, [accountId, batchId], at) });
+  const batch = await getBatch(work.table, accountId, batchId);
+  if (batch && batch.waiting.length > 0) {
+    const refused = await buyWaiting(batch, work);
+    const isEarly = work.now().getTime() - Date.parse(at) < patienceMs;
+    if (isEarly && [...refused.values()].includes("unchecked")) return;
+    await finish(batch, refused, work);
+  }
+  await work.table.attempt({ delete: dueKey(batchQueue, [accountId, batchId], at) });
 }
 
-async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<void> {
+/** Buys what it can of what waits, and answers why it cannot the rest. */
+async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<string, Refused>> {
   const { account_id: accountId, workspace_id: workspaceId, id: batchId, waiting } = batch;
   const mover = systemMover(work, accountId);
-  const known = await Promise.all(waiting.map(({ name }) => domainByName(work.table, accountId, name)));
-  const isOurs = (name: string): boolean =>
-    known.some((domain) => domain?.name === name && domain.purchase?.batch_id === batchId);
-  const wanted = await stillHad(
-    work.registrar,
-    waiting.filter(({ name }) => !isOurs(name)),
-    work,
-  );
-  const bought = await buyNames({ accountId, workspaceId, batchId }, wanted, mover);
-  const results = waiting.map(({ name }) => ({
-    domain_name: name,
-    ...outcomeOf(isOurs(name) ? "bought" : (bought.find((one) => one.name === name) ?? "gone")),
-  }));
-  await mover.commit(async () => {
-    const current = await getBatch(work.table, accountId, batchId);
-    if (!current || current.version !== batch.version) return { value: undefined, writes: [], changes: [] };
-    const done = batchItem({ ...current, waiting: [], version: current.version + 1 });
+  const bought = await areBought(work.table, { accountId, batchId }, namesOf(waiting));
+  const left = waiting.filter((_, index) => !bought[index]);
+  const quotes = await quotesFor(work.registrar, namesOf(left), { budgetMs, log: work.log });
+  const offers = left.map(({ name, price }, index) => offerOf({ name, price }, quotes[index]));
+  const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));
+  for (const { name } of wanted) {
+    const own = await domainByName(work.table, accountId, name);
+    if (own?.status === "failed") await removeFailed(accountId, own, mover);
+  }
+  const outcomes = await buyNames({ accountId, workspaceId, batchId, claim: () => claim(batch, work) }, wanted, mover);
+  return new Map([...offers, ...outcomes].flatMap((one) => ("code" in one ? [[one.name, one.code] as const] : [])));
+}
+
+const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
+
+/** The name at what it costs by now, if that is not more than was agreed. */
+function offerOf(agreed: Wanted, { price, reason }: Partial<Quote> = {}): Wanted | { name: string; code: Refused } {
+  const { name } = agreed;
+  if (reason === "unchecked") return { name, code: reason };
+  if (reason !== undefined || price === undefined || price > agreed.price) return { name, code: "quote_changed" };
+  return { name, price };
+}
+
+/** The write by which nobody else goes on with the batch at the same time, or ends it. */
+async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Promise<Write[]> {
+  const batch = await getBatch(table, account_id, id);
+  if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Somebody else went on with this purchase.");
+  const { version } = batch;
+  return [{ put: batchItem({ ...batch, version: version + 1 }), if: { version } }];
+}
+
+/** Nothing waits any more, and it is told what came of each name. */
+async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<string, Refused>, work: DomainWork) {
+  const { table, commit } = systemMover(work, accountId);
+  await commit(async () => {
+    const batch = await getBatch(table, accountId, id);
+    if (!batch || batch.waiting.length === 0) return { value: undefined, writes: [], changes: [] };
+    const bought = await areBought(table, { accountId, batchId: id }, namesOf(batch.waiting));
+    const results = batch.waiting.map(({ name }, index) =>
+      bought[index]
+        ? { domain_name: name, status: "pending_registration", error_code: null }
+        : { domain_name: name, status: "failed", error_code: refused.get(name) ?? "quote_changed" },
+    );
+    const { version } = batch;
     return {
       value: undefined,
-      writes: [{ put: done, if: { version: current.version } }],
-      changes: [change(purchaseKind, "continued", batchId, { after: { id: batchId, results } })],
+      writes: [{ put: batchItem({ ...batch, waiting: [], version: version + 1 }), if: { version } }],
+      changes: [change(purchaseKind, "continued", id, { after: { id, results } })],
     };
   });
-}
-
-/** The names that are still to be had for what was agreed. */
-async function stillHad(registrar: Registrar, waiting: readonly Wanted[], { log }: DomainWork): Promise<Wanted[]> {
-  const quotes = await quotesFor(
-    registrar,
-    waiting.map(({ name }) => name),
-    { budgetMs, log },
-  );
-  return quotes.flatMap(({ name, price, reason }, index) => {
-    const agreed = waiting[index]?.price ?? 0;
-    return reason === undefined && price !== undefined && price <= agreed ? [{ name, price }] : [];
-  });
-}
-
-function outcomeOf(outcome: Bought | "bought" | "gone") {
-  if (outcome === "gone") return { status: "failed" as const, error_code: "quote_changed" };
-  if (outcome === "bought" || "domain" in outcome) {
-    return { status: "pending_registration" as const, error_code: null };
-  }
-  return { status: "failed" as const, error_code: outcome.code };
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { DnsRecord, recordsIn } from "../dns-records/stored-record.ts";
 import { recordView } from "../dns-records/view.ts";
 import { Id } from "../ids.ts";
+import { firstMailboxes } from "../mailboxes/first.ts";
 import type { Reader } from "../table/table.ts";
 import { getZone } from "../zones/zone.ts";
 import { Domain, type StoredDomain } from "./domain.ts";
@@ -31,16 +32,23 @@ export type DomainDetail = z.output<typeof DomainDetail>;
 /** A domain with its records and mailboxes; what it has none of is not read. */
 export async function domainDetail(table: Reader, domain: StoredDomain): Promise<DomainDetail> {
   const { account_id, id, record_count, mailbox_count } = domain;
-  const [[view], records, zone] = await Promise.all([
+  const [[view], records, zone, mailboxes] = await Promise.all([
     domainViews(table, account_id, [domain]),
     record_count === 0 ? [] : recordsIn(table, account_id, id),
     record_count === 0 ? undefined : getZone(table, account_id, id),
+    mailbox_count === 0 ? [] : firstMailboxes(table, account_id, id, shown),
   ]);
   return DomainDetail.parse({
     ...view,
     dns_records: records.slice(0, shown).map((record) => recordView(record, zone)),
     dns_record_count: record_count,
-    mailboxes: [],
+    mailboxes: mailboxes.map((mailbox) => ({
+      id: mailbox.id,
+      email: `${mailbox.local_part}@${domain.name}`,
+      first_name: mailbox.first_name,
+      last_name: mailbox.last_name,
+      active: mailbox.status === "active",
+    })),
     mailbox_count,
   });
 }

@@ -14,9 +14,12 @@ const MissingRecord = z
     type: RecordType.meta({ description: "Its type." }),
     value: z.string().meta({ description: "Its value." }),
     ttl: z.int().meta({ description: "How long resolvers keep it, in seconds." }),
-    priority: z.int().nullable().meta({ description: "Of MX records." }),
+    priority: z.int().optional().meta({ description: "Of MX records, and not there for others." }),
   })
-  .meta({ id: "MissingDnsRecord", description: "A record to add where the domain's DNS is hosted." });
+  .meta({
+    id: "MissingDnsRecord",
+    description: "A record to add where the domain's DNS is hosted, as `dns_records.add` takes it.",
+  });
 
 const HealthCheck = z
   .object({
@@ -142,7 +145,7 @@ const viewOf = ({ name, status, expected, observed, message, missing }: Check): 
         type: missing.type,
         value: missing.value,
         ttl: missing.ttl,
-        priority: missing.priority ?? null,
+        ...(missing.priority === undefined ? {} : { priority: missing.priority }),
       }
     : null,
 });

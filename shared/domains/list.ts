@@ -6,10 +6,12 @@ import { InvalidInput } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
+import { readAcross, totalOf, type Source } from "../sources.ts";
 import { readHeads, readRows, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { domainKey, domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
+import { domainsAmong } from "./among.ts";
+import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 
@@ -23,9 +25,6 @@ export const domainQuery = {
   }),
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
-
-/** Rows one after the other, of which any part can be read. */
-type Source = { total: number; read: (skip: number, take: number) => Promise<StoredDomain[]> };
 
 const filterLimit = 20_000;
 
@@ -61,25 +60,24 @@ const tooMany = (): InvalidInput =>
     },
   ]);
 
-const totalOf = (sources: readonly Source[]): number => sources.reduce((sum, { total }) => sum + total, 0);
-
 function filterOf({ status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">) {
   if (status === undefined && tag_id === undefined && search === undefined) return undefined;
-  const text = search?.toLowerCase();
+  const text = search?.normalize("NFKC").toLowerCase();
   return (domain: StoredDomain): boolean =>
     (status === undefined || domain.status === status) &&
     (tag_id === undefined || domain.tag_ids.includes(tag_id)) &&
     (text === undefined || domain.name.includes(text) || unicodeOf(domain.name).includes(text));
 }
 
-/** The domains on which the principal holds a capability, which is not held on the whole account; undefined when too many. */
+/** The domains on which the principal holds a capability, of the account or of one workspace; undefined when too many. */
 export async function visibleDomains(
   accountId: string,
   capability: Capability,
   limit: number,
-  context: Context,
+  context: Pick<Context, "table" | "permissions">,
+  workspaceId?: string,
 ): Promise<StoredDomain[] | undefined> {
-  const sources = await sourcesOf(accountId, undefined, context, capability);
+  const sources = await sourcesOf(accountId, workspaceId, context, capability);
   return totalOf(sources) > limit ? undefined : readAcross(sources, 0, limit);
 }
 
@@ -87,15 +85,15 @@ export async function visibleDomains(
 async function sourcesOf(
   accountId: string,
   workspaceId: string | undefined,
-  { table, permissions }: Context,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
   capability: Capability = "domain.view",
-): Promise<Source[]> {
+): Promise<Source<StoredDomain>[]> {
   const workspaces = scopesHeld(permissions, capability, "workspace");
   if (workspaces === "all" && workspaceId === undefined) return [await accountSource(table, accountId)];
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId);
   const single = scopesHeld(permissions, capability, "domain");
-  const named = single === "all" ? [] : await domainsAmong(table, accountId, single);
+  const named = single === "all" ? [] : await domainsAmong(table, accountId, single.toSorted());
   const alone = named.filter(
     (domain) =>
       !covers(permissions, capability, [{ type: "workspace", id: domain.workspace_id }]) &&
@@ -107,7 +105,7 @@ async function sourcesOf(
   ];
 }
 
-async function accountSource(table: Reader, accountId: string): Promise<Source> {
+async function accountSource(table: Reader, accountId: string): Promise<Source<StoredDomain>> {
   const list = domainsOf(accountId);
   const [head] = await readHeads(table, [list]);
   return {
@@ -120,7 +118,11 @@ const parsed = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => Stor
 
 const Reference = z.object({ domain_id: z.string() });
 
-async function workspaceSources(table: Reader, accountId: string, ids: readonly string[]): Promise<Source[]> {
+async function workspaceSources(
+  table: Reader,
+  accountId: string,
+  ids: readonly string[],
+): Promise<Source<StoredDomain>[]> {
   const lists = ids.map((id) => domainsIn(accountId, id));
   const heads = await readHeads(table, lists);
   return lists.map((list, index) => ({
@@ -142,27 +144,4 @@ async function readReferred(
     accountId,
     rows.map((row) => Reference.parse(row).domain_id),
   );
-}
-
-/** The domains with these ids that exist, in the order of the ids. */
-async function domainsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
-  const rows = await table.getMany(ids.map((id) => domainKey(accountId, id)));
-  return rows.flatMap((row, index) => {
-    const domain = row && StoredDomain.parse(row);
-    return domain && domain.id === ids[index] ? [domain] : [];
-  });
-}
-
-/** A part of all sources as if they were one. */
-async function readAcross(sources: readonly Source[], skip: number, take: number): Promise<StoredDomain[]> {
-  const found: StoredDomain[] = [];
-  let before = 0;
-  for (const { total, read } of sources) {
-    const from = Math.max(0, skip + found.length - before);
-    const left = Math.min(take - found.length, total - from);
-    if (left > 0) found.push(...(await read(from, left)));
-    before += total;
-    if (found.length >= take) break;
-  }
-  return found;
 }

@@ -1,10 +1,11 @@
 import { change } from "../changes/kind.ts";
-import { notFound, Problem } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import type { Context } from "../route.ts";
 import { appendRows, readHeads, readList, removeRows } from "../table/ranked-list.ts";
 import { domainCountWrite } from "../workspaces.ts";
 import { domainKind, domainsIn, type Domain, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { notReady } from "./not-ready.ts";
 import { domainViews } from "./view.ts";
 import { becoming } from "./work.ts";
 
@@ -14,8 +15,7 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (!domain) throw notFound();
-    if (!domain.is_open)
-      throw new Problem("domain_not_ready", `${domain.name} is ${domain.status}.`, { status: domain.status });
+    if (!domain.is_open) throw notReady(domain.status, `${domain.name} is ${domain.status}.`);
     const { workspace_id: from, workspace_ordinal } = domain;
     const [before] = (await domainViews(table, account_id, [domain])) as [Domain];
     if (from === workspaceId) return { value: before, writes: [], changes: [] };

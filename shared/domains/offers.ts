@@ -36,19 +36,39 @@ function quoteOf({ name, status, price, renewalPrice }: Offer): Quote {
   return price === undefined ? { name, reason: "unchecked" } : { name, ...prices };
 }
 
+type Patience = { budgetMs: number; log: Log };
+
+/** The top-level domains that the registrar sells; undefined when it does not say so in time. */
+export async function tldsOf(
+  registrar: Registrar,
+  { budgetMs, log }: Patience,
+): Promise<readonly string[] | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((settle) => (timer = setTimeout(() => settle(undefined), budgetMs)));
+  try {
+    return await Promise.race([registrar.tlds(), late]);
+  } catch (error) {
+    log.error("no list of what is sold", { reason: String(error) });
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 const atOnce = 20;
 
 /** Asks the registrar for names, 20 at the same time, and answers in their order; who has no answer in time is `unchecked`. */
 export async function quotesFor(
   registrar: Registrar,
   names: readonly string[],
-  { budgetMs, log }: { budgetMs: number; log: Log },
+  { budgetMs, log }: Patience,
 ): Promise<Quote[]> {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), budgetMs);
   const late = new Promise<"late">((settle) => over.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote> => {
     if (registrable(name)?.domain !== name) return { name, reason: "not_registrable" };
+    if (over.signal.aborted) return { name, reason: "unchecked" };
     try {
       const offer = await Promise.race([registrar.offer(name), late]);
       return offer === "late" ? { name, reason: "unchecked" } : quoteOf(offer);

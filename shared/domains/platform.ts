@@ -23,6 +23,7 @@ export function platform() {
       { priority: 10, host: `mx1.${MAIL_ZONE}` },
       { priority: 20, host: `mx2.${MAIL_ZONE}` },
     ],
+    mailHost: `mail.${MAIL_ZONE}`,
     spfInclude: `_spf.${MAIL_ZONE}`,
     autoconfig: `autoconfig.${MAIL_ZONE}`,
     autodiscover: `autodiscover.${MAIL_ZONE}`,

@@ -175,7 +175,7 @@ const resultOfOwn = ({ id, status }: StoredDomain) =>
 const resultOfQuote = ({ reason }: Quote) => result("failed", null, reason ?? "unchecked");
 
 const resultOfBought = (bought: Bought) =>
-  "domain" in bought ? result("pending_registration", bought.domain.id) : result("failed", null, bought.code);
+  "domain" in bought ? result("pending_registration", bought.domain?.id ?? null) : result("failed", null, bought.code);
 
 type Whole = { wanted: readonly Wanted[]; batchId: string | null; paymentUrl: string | null };
 

@@ -1,13 +1,10 @@
-import { planWallet } from "../billing/wallet.ts";
-import { change } from "../changes/kind.ts";
 import { Problem } from "../errors.ts";
 import { Refused, type RegistrarOperation } from "../providers/registrar.ts";
-import type { Write } from "../table/writes.ts";
 import { getBatch } from "./batch.ts";
-import { domainKind, holderKey, type Purchase, type StoredDomain } from "./domain.ts";
+import { conclude, isOver, isRunning, type Bought } from "./conclude.ts";
+import type { Purchase, StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
-import { domainViews } from "./view.ts";
-import { becoming, later, systemMover, type DomainWork, type Planned } from "./work.ts";
+import { becoming, later, systemMover, type DomainWork } from "./work.ts";
 
 /*
  * A name is bought in steps, each of which is written down before the next: its price is held; the registrar is
@@ -24,8 +21,6 @@ const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 const nextLook = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? 3_600_000);
 
-type Bought = StoredDomain & { purchase: Purchase };
-
 /** Takes the registration of a name one step on, or as many as can be taken now; what cannot be is due again. */
 export async function advanceRegistration(domain: StoredDomain, work: DomainWork): Promise<void> {
   let current: StoredDomain | undefined = domain;
@@ -39,9 +34,6 @@ export async function advanceRegistration(domain: StoredDomain, work: DomainWork
     if (current?.version === before.version) return;
   }
 }
-
-const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
-  domain?.status === "pending_registration" && domain.purchase !== undefined;
 
 /** Writes down how far a registration is; answers the domain as it is then, or nothing when somebody else is at it. */
 async function mark(
@@ -86,36 +78,38 @@ async function waitFor(domain: Bought, error: unknown, work: DomainWork): Promis
   return undefined;
 }
 
-/** What the registrar has of a name, once nobody knows what it was told. */
-async function knownOf({ name, purchase }: Bought, { registrar }: DomainWork): Promise<RegistrarOperation | undefined> {
+/** What came of this purchase at the registrar, and not of one of the name that was over before. */
+async function operationOf({ name, purchase }: Bought, work: DomainWork): Promise<RegistrarOperation | undefined> {
   const since = new Date(Date.parse(purchase.asked_at ?? "") - skewMs);
-  const operation = await registrar.findOperation(name, since);
-  if (operation) return operation;
-  return (await registrar.registration(name)) ? { id: "", state: "succeeded" } : undefined;
+  const operation = await work.registrar.findOperation(name, since);
+  return operation && !(await isOver(work.table, name, operation.id)) ? operation : undefined;
 }
 
 /** Asks what came of a question whose answer was lost; after a while in which nothing did, asks again. */
 async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
+  const failures = domain.failures + 1;
   try {
-    const operation = await knownOf(domain, work);
+    const operation = await operationOf(domain, work);
     if (operation) return await settle(domain, operation, work);
+    if (work.now().getTime() - Date.parse(domain.purchase.asked_at ?? "") < certainMs) {
+      await mark(domain, { failures }, work);
+      return undefined;
+    }
+    // What somebody gave back just before they bought it is gone by now: this one is ours.
+    const registration = await work.registrar.registration(domain.name);
+    if (registration) return await conclude(domain, { registration }, work);
   } catch (error) {
     return waitFor(domain, error, work);
   }
-  const askedMs = Date.parse(domain.purchase.asked_at ?? "");
-  if (work.now().getTime() - askedMs < certainMs) {
-    await mark(domain, { failures: domain.failures + 1 }, work);
-    return undefined;
-  }
-  return ask(await mark(domain, { failures: domain.failures + 1 }, work), work);
+  return ask(await mark(domain, { asked_at: work.now().toISOString(), failures }, work), work);
 }
 
 /** A refusal counts once it is certain that no earlier question was heard: a name is refused to others when it is ours. */
 async function refusal(domain: Bought, reason: string, work: DomainWork): Promise<StoredDomain | undefined> {
   try {
-    const operation = await knownOf(domain, work);
-    if (operation && operation.state !== "failed") return await settle(domain, operation, work);
-    return await conclude(domain, { failed: operation?.reason ?? reason }, work);
+    const operation = await operationOf(domain, work);
+    if (operation) return await settle(domain, operation, work);
+    return await conclude(domain, { failed: reason }, work);
   } catch (error) {
     return waitFor(domain, error, work);
   }
@@ -137,7 +131,7 @@ async function settle(
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
   if (operation.state === "failed") {
-    return conclude(domain, { failed: operation.reason ?? "The registry did not register it." }, work);
+    return conclude(domain, { failed: operation.reason ?? "The registry did not register it.", operation }, work);
   }
   if (operation.state === "running") {
     const failures = domain.purchase.stage === "running" ? domain.failures + 1 : 0;
@@ -150,58 +144,5 @@ async function settle(
     await mark(domain, { failures: domain.failures + 1 }, work);
     return undefined;
   }
-  return conclude(domain, { expiresAt: registration.expiresAt, locked: registration.locked }, work);
-}
-
-type Conclusion = { failed: string } | { expiresAt: string; locked: boolean };
-
-/** The end of a purchase: the money is paid and the name is registered, or neither. */
-function conclude(domain: Bought, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
-  return commit(async () => {
-    const current = await domainById(table, domain.account_id, domain.id);
-    // What is registered is paid whoever saw it. That nothing is, only they know who were alone at it.
-    const isStale = "failed" in conclusion && current?.version !== domain.version;
-    if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
-    const planned =
-      "failed" in conclusion ? failure(current, conclusion.failed, now()) : success(current, conclusion, now());
-    const kind = "failed" in conclusion ? ("void" as const) : ("capture" as const);
-    const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
-    const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
-    const verb = "failed" in conclusion ? "registration_failed" : "registered";
-    return {
-      value: planned.after,
-      writes: [...planned.writes, ...wallet.writes],
-      changes: [change(domainKind, verb, domain.id, { before, after }), ...wallet.changes],
-    };
-  });
-}
-
-type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
-
-function success(domain: Bought, { expiresAt, locked }: { expiresAt: string; locked: boolean }, now: Date): Ended {
-  return becoming(domain, {
-    status: "pending_delegation",
-    registration: { status: "active", expires_at: new Date(expiresAt).toISOString(), locked },
-    purchase: { ...domain.purchase, stage: "captured" },
-    failures: 0,
-    due_at: now.toISOString(),
-    updated_at: now.toISOString(),
-  });
-}
-
-/** The name is free for others, and for another try. */
-function failure(domain: Bought, reason: string, now: Date): Ended {
-  const { after, writes } = becoming(domain, {
-    status: "failed",
-    status_reason: reason,
-    is_open: false,
-    registration: { status: "failed", expires_at: null, locked: false },
-    purchase: { ...domain.purchase, stage: "voided" },
-    failures: 0,
-    due_at: null,
-    updated_at: now.toISOString(),
-  });
-  const freed: Write = { delete: holderKey(domain.name), if: { domain_id: domain.id } };
-  return { after, writes: [...writes, freed] };
+  return conclude(domain, { registration, operation }, work);
 }

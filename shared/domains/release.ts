@@ -2,10 +2,13 @@ import * as z from "zod";
 
 import { planPurge } from "../auth/purge.ts";
 import { change } from "../changes/kind.ts";
+import { planCredentialPurge } from "../credentials/purge.ts";
 import { planRemoved } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { notFound, Problem } from "../errors.ts";
 import { ordinalOf } from "../ids.ts";
+import { dropMailbox } from "../mailboxes/delete.ts";
+import { firstMailboxes } from "../mailboxes/first.ts";
 import type { Dns } from "../providers/dns.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
@@ -16,10 +19,12 @@ import { domainCountWrite } from "../workspaces.ts";
 import { getZone, zoneDueKey, zoneKey } from "../zones/zone.ts";
 import { domainDetail } from "./detail.ts";
 import { dkimKey } from "./dkim.ts";
-import { domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
+import { domainKey, domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { noLookalike } from "./lookalikes.ts";
+import { notReady } from "./not-ready.ts";
 import { domainQueue } from "./queues.ts";
+import { removeZone } from "./remove-zone.ts";
 import { domainViews } from "./view.ts";
 import { becoming, later, type Mover } from "./work.ts";
 
@@ -59,7 +64,7 @@ function requireEmpty({ name, status, mailbox_count }: StoredDomain): void {
     throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", { mailbox_count });
   }
   if (status === "pending_registration") {
-    throw new Problem("domain_not_ready", `${name} is being registered: wait until that is over.`, { status });
+    throw notReady(status, `${name} is being registered: wait until that is over.`);
   }
 }
 
@@ -67,8 +72,8 @@ function requireEmpty({ name, status, mailbox_count }: StoredDomain): void {
 const recordsAtOnce = 20;
 
 /**
- * Gives back what a domain has, the outside first: its zone, its registration, its records, the grants on it, and
- * at last its name. Whatever was done before is passed over. 503 when the outside does not answer: it stays due.
+ * Gives back what a domain has, the outside first: its zone, its registration, its mailboxes and records, the grants
+ * and master passwords on it, and at last its name. Whatever was done before is passed over. 503 when the outside does not answer: it stays due.
  */
 export async function finishRelease(
   accountId: string,
@@ -78,30 +83,19 @@ export async function finishRelease(
 ): Promise<void> {
   const domain = await domainById(mover.table, accountId, id);
   if (domain?.status !== "releasing") return;
-  const zone = await getZone(mover.table, accountId, id);
-  await stopServing(accountId, id, mover);
-  if (zone?.zone_id !== undefined) await dns.deleteZone(zone.zone_id);
-  if (domain.source === "purchased" && domain.registration) await registrar.release(domain.name);
+  await removeZone(domain, mover, dns);
+  // One that failed is nobody's here, and may be another account's by now.
+  if (domain.registration?.status === "active") await registrar.release(domain.name);
+  while (await removeFirstMailbox(accountId, id, mover)) continue;
   while (await removeSomeRecords(accountId, id, mover)) continue;
-  while (await revokeSomeGrants(accountId, id, mover)) continue;
+  while (await revokeSomeAccess(accountId, id, mover)) continue;
   await forget(accountId, id, mover);
 }
 
-/** Nobody makes the zone again, or brings anything into it. */
-async function stopServing(accountId: string, id: string, { table, commit }: Mover): Promise<void> {
-  await commit(async () => {
-    const zone = await getZone(table, accountId, id);
-    if (!zone?.wanted) return { value: undefined, writes: [], changes: [] };
-    return {
-      value: undefined,
-      writes: [
-        { update: zoneKey(accountId, id), set: { wanted: false, lease_owner: "" }, if: { revision: zone.revision } },
-      ],
-      changes: [],
-      housekeeping: true,
-      partial: true,
-    };
-  });
+/** A domain that was taken over goes with its mailboxes. */
+async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
+  const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
+  return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
 }
 
 function removeSomeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
@@ -109,15 +103,28 @@ function removeSomeRecords(accountId: string, id: string, { table, commit, now }
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
     const some = records.slice(0, recordsAtOnce);
     if (some.length === 0 || !zone) return { value: false, writes: [], changes: [] };
-    const planned = await planRemoved(table, accountId, zone, some, now());
-    return { value: some.length < records.length, writes: planned.writes, changes: planned.changes, partial: true };
+    const { writes, changes } = await planRemoved(table, accountId, zone, some, now());
+    const count = { record_count: -some.length, version: 1 };
+    return {
+      value: some.length < records.length,
+      writes: [...writes, { update: domainKey(accountId, id), add: count, if: { id } }],
+      changes,
+      partial: true,
+    };
   });
 }
 
-function revokeSomeGrants(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+function revokeSomeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
   return commit(async () => {
-    const { isAll, writes, changes } = await planPurge(table, accountId, { type: "domain", id }, now());
-    return { value: !isAll, writes, changes, partial: true };
+    const scope = { type: "domain" as const, id };
+    const grants = await planPurge(table, accountId, scope, now());
+    const passwords = await planCredentialPurge(table, accountId, scope);
+    return {
+      value: !grants.isAll || !passwords.isAll,
+      writes: [...grants.writes, ...passwords.writes],
+      changes: [...grants.changes, ...passwords.changes],
+      partial: true,
+    };
   });
 }
 
@@ -171,9 +178,12 @@ async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): P
 }
 
 /** Takes a domain away that could not be registered, to make room for another try. */
-export async function removeFailed(accountId: string, { id }: StoredDomain, context: Context): Promise<void> {
-  const { table, commit } = context;
-  const mover: Mover = { ...context, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
+export async function removeFailed(
+  accountId: string,
+  { id }: StoredDomain,
+  { table, commit, now }: Mover,
+): Promise<void> {
+  const mover: Mover = { table, now, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
   while (await removeSomeRecords(accountId, id, mover)) continue;
   const domain = await domainById(table, accountId, id);
   if (domain?.status === "failed") await forget(accountId, id, mover);

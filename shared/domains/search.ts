@@ -4,10 +4,11 @@ import { Id } from "../ids.ts";
 import { Currency, currency, money, MoneyText } from "../money.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
-import { Warning } from "./domain.ts";
+import type { Reader } from "../table/table.ts";
+import { holderKey, Warning } from "./domain.ts";
 import { readName, registrable } from "./name.ts";
 import { warningsFor } from "./new.ts";
-import { quotesFor, refusalReasons, type Quote, type RefusalReason } from "./offers.ts";
+import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
 
 const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 const tldError = "Write a top-level domain such as com";
@@ -25,18 +26,21 @@ export const searchQuery = z.strictObject({
       examples: ["example"],
     }),
   tlds: z
-    .union([
-      z
-        .array(z.string().trim().toLowerCase().regex(tld, { error: tldError }))
-        .min(1)
-        .max(20),
-      z
-        .string()
-        .trim()
-        .toLowerCase()
-        .max(500)
-        .refine((text) => text.split(",").every((part) => tld.test(part.trim())), { error: tldError }),
-    ])
+    .union(
+      [
+        z
+          .array(z.string().trim().toLowerCase().regex(tld, { error: tldError }))
+          .min(1)
+          .max(20),
+        z
+          .string()
+          .trim()
+          .toLowerCase()
+          .max(500)
+          .refine((text) => text.split(",").every((part) => tld.test(part.trim())), { error: tldError }),
+      ],
+      { error: "Write 1 to 20 top-level domains such as com" },
+    )
     .optional()
     .meta({
       description:
@@ -63,7 +67,7 @@ export const SearchResult = z
 type SearchResult = z.output<typeof SearchResult>;
 
 const resultLimit = 20;
-const budgetMs = 4_000;
+const defaultBudgetMs = 4_000;
 const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
 const shapes = [
   (word: string) => `get${word}`,
@@ -97,17 +101,32 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
   return [...new Set([...asked, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
 }
 
-/** Which of a name, or of suggestions for a keyword, can be had, and for how much; 20 at most, within a few seconds. */
+/**
+ * Which of a name, or of suggestions for a keyword, can be had, and for how much; 20 at most, about `budgetMs` after
+ * it is asked: what the registrar does not say by then is `unchecked`.
+ */
 export async function searchDomains(
   accountId: string,
   { query, tlds }: z.output<typeof searchQuery>,
-  { table, log }: Context,
+  { table, log }: Pick<Context, "table" | "log">,
   registrar: Registrar,
+  budgetMs: number = defaultBudgetMs,
 ): Promise<SearchResult[]> {
-  const sold = tlds === undefined ? inOrder(await registrar.tlds()) : listOf(tlds);
-  const names = candidates(query, sold, tlds !== undefined);
-  const quotes = await quotesFor(registrar, names, { budgetMs, log });
-  return Promise.all(quotes.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
+  const startedMs = performance.now();
+  const known = tlds === undefined ? await tldsOf(registrar, { budgetMs: budgetMs / 2, log }) : undefined;
+  const sold = tlds === undefined ? inOrder(known ?? favourites) : listOf(tlds);
+  const leftMs = budgetMs - (performance.now() - startedMs);
+  const quotes = await quotesFor(registrar, candidates(query, sold, tlds !== undefined), { budgetMs: leftMs, log });
+  const free = await withoutHeld(table, quotes);
+  return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
+}
+
+/** Names that the registry has free and an account has here cannot be bought by another, nor again. */
+async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
+  const holders = await table.getMany(quotes.map(({ name }) => holderKey(name)));
+  return quotes.map((quote, index) =>
+    quote.reason === undefined && holders[index] ? { name: quote.name, reason: "domain_unavailable" } : quote,
+  );
 }
 
 /** The top-level domains of a list, or of one text with commas, without the dots they may begin with. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { change } from "../changes/kind.ts";
 import { parsedOf, planUpdated } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
-import { InvalidInput, notFound, Problem } from "../errors.ts";
+import { InvalidInput, notFound } from "../errors.ts";
 import { requireMatch } from "../etag.ts";
 import { Id } from "../ids.ts";
 import type { Registrar } from "../providers/registrar.ts";
@@ -14,16 +14,20 @@ import { getZone } from "../zones/zone.ts";
 import { domainDetail } from "./detail.ts";
 import { DmarcPolicy, domainKind, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { notReady } from "./not-ready.ts";
 import { dmarcRecord } from "./system-records.ts";
 import { domainViews } from "./view.ts";
 import { becoming, type Planned } from "./work.ts";
 
+function isAnonymous(url: string): boolean {
+  const { username = "", password = "" } = URL.parse(url) ?? {};
+  return username === "" && password === "";
+}
+
 const RedirectUrl = z
   .url({ protocol: /^https?$/, error: "Write a full address such as https://www.example.com/" })
   .max(2_048)
-  .refine((url) => URL.canParse(url) && new URL(url).username === "" && new URL(url).password === "", {
-    error: "Leave the user name and password out of the address",
-  });
+  .refine(isAnonymous, { error: "Leave the user name and password out of the address" });
 
 const Email = z.email().max(254).toLowerCase();
 
@@ -62,9 +66,10 @@ export async function setDomain(
   requireOpen(found);
   if (settings.auto_renew !== undefined) {
     if (!found.registration) throw refused(["auto_renew"], "Only domains that were bought here are renewed here");
+    if (settings.tag_ids) await requireTags(table, found.account_id, settings.tag_ids);
     if (ifMatch !== undefined) requireMatch(ifMatch, await domainDetail(table, found));
     // First there, where it costs money: done again it comes to the same.
-    if (settings.auto_renew !== found.auto_renew) await registrar().setAutoRenew(found.name, settings.auto_renew);
+    if (settings.auto_renew !== found.auto_renew) await setAutoRenew(found, settings.auto_renew, registrar());
   }
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
@@ -89,9 +94,16 @@ export async function setDomain(
   });
 }
 
+/** Has the registrar renew a name or not; 409 before it is registered, and once that has ended. */
+async function setAutoRenew({ name, status, registration }: StoredDomain, on: boolean, registrar: Registrar) {
+  const isRegistered = registration?.status === "active" && (await registrar.registration(name)) !== undefined;
+  if (!isRegistered) throw notReady(status, `${name} is not registered now: there is nothing to renew.`);
+  await registrar.setAutoRenew(name, on);
+}
+
 function requireOpen({ name, status, is_open }: StoredDomain): void {
   if (is_open) return;
-  throw new Problem("domain_not_ready", `${name} is ${status}: its settings do not change any more.`, { status });
+  throw notReady(status, `${name} is ${status}: its settings do not change any more.`);
 }
 
 async function requireTags(table: Reader, accountId: string, ids: readonly string[]): Promise<void> {

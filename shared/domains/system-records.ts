@@ -39,6 +39,9 @@ const ownNames = new Set([dkimName, "_dmarc", "autoconfig", "autodiscover"]);
  */
 export function reservedFor({ name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">): string | undefined {
   if (ownNames.has(name)) return `The name ${name} is for the records by which mail works here`;
+  const hidden = type === "NS" ? [...ownNames].find((own) => own.endsWith(`.${name}`)) : undefined;
+  if (hidden !== undefined)
+    return `With ${name} delegated, the record at ${hidden} would be lost, by which mail works here`;
   if (name !== "@") return undefined;
   if (type === "MX") return "The domain's mail comes to us: its MX records follow from that";
   if (type === "TXT" && isSpf(value)) return "The domain has one SPF record, which follows from where it sends from";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 
 import type { Resolver } from "../dns/answer.ts";
-import { Problem } from "../errors.ts";
 import type { Secrets } from "../providers/secrets.ts";
 import type { Context } from "../route.ts";
 import { Timestamp } from "../time.ts";
@@ -10,6 +9,7 @@ import { delegationState, type DelegationState } from "./delegation.ts";
 import { newDkim } from "./dkim.ts";
 import { DomainStatus, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { notReady } from "./not-ready.ts";
 
 export const Verification = z
   .object({
@@ -41,14 +41,14 @@ export async function verifyDomain(
   requireDelegable(found);
   const state = await delegationState(resolver, found.name, found.nameservers);
   const checkedAt = now();
-  const isNew = state.verified === true && found.verified_at === null;
-  const dkim = isNew ? await newDkim(found, secrets, checkedAt) : undefined;
+  const isFirst = state.verified === true && found.verified_at === null;
+  const dkim = isFirst ? await newDkim(found, secrets, checkedAt) : undefined;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
-    if (!domain) throw new Problem("domain_not_ready", `${found.name} is gone.`, { status: "releasing" });
+    if (!domain) throw notReady("releasing", `${found.name} is gone.`);
     requireDelegable(domain);
-    const isNews = state.verified === true && waiting.has(domain.status) && domain.verified_at === null;
-    if (!isNews || !dkim) return { value: answerOf(domain, state, checkedAt), writes: [], changes: [] };
+    const isNews = state.verified === true && waiting.has(domain.status);
+    if (!isNews) return { value: answerOf(domain, state, checkedAt), writes: [], changes: [] };
     const { after, writes, changes } = await planActivation(table, domain, dkim, now());
     return { value: answerOf(after, state, checkedAt), writes, changes };
   });
@@ -56,7 +56,7 @@ export async function verifyDomain(
 
 function requireDelegable({ name, status, is_open }: StoredDomain): void {
   if (is_open && status !== "pending_registration") return;
-  throw new Problem("domain_not_ready", `${name} is ${status}: there is no delegation to look for.`, { status });
+  throw notReady(status, `${name} is ${status}: there is no delegation to look for.`);
 }
 
 const answerOf = (domain: StoredDomain, state: DelegationState, at: Date): Verification => ({

@@ -13,6 +13,10 @@ export const limitClasses = {
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
   /** What makes us call or write to somebody else. */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
+  /** Attempts to log in to one address by a mail server. */
+  login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
+  /** Attempts to log in from one network by a mail server, whatever the addresses. */
+  login_source: { perMinute: 300, burst: 150, whenTableFails: "closed" },
 } as const satisfies Record<string, Limit & { whenTableFails: "open" | "closed" }>;
 
 export type LimitClass = keyof typeof limitClasses;

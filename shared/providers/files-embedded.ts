@@ -31,7 +31,7 @@ export async function readEmbedded(folder: string, key: string): Promise<Buffer 
   }
 }
 
-async function put(folder: string, key: string, content: Buffer): Promise<void> {
+async function put(folder: string, key: string, content: Buffer | AsyncIterable<Buffer>): Promise<void> {
   const file = join(folder, key);
   // No key begins with a dot.
   const unfinished = join(dirname(file), `.${randomUUID()}`);
@@ -57,6 +57,7 @@ async function exists(folder: string, key: string): Promise<boolean> {
 /** Files in a folder of this machine, which infra/local/files-page.ts serves to who has a URL signed with HMAC-SHA256. */
 export const embeddedFiles = (place: { folder: string; key: Buffer; baseUrl: string }): Files => ({
   put: (key, content) => put(place.folder, key, content),
+  putStream: (key, content) => put(place.folder, key, content),
   exists: (key) => exists(place.folder, key),
   downloadUrl: async (key, { filename, expiresInSeconds, now }) => {
     const expires = Math.floor(now.getTime() / 1000) + expiresInSeconds;

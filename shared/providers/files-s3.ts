@@ -4,6 +4,7 @@ import * as z from "zod";
 import { Problem } from "../errors.ts";
 import { attachment } from "./attachment.ts";
 import { mayPass } from "./aws-failure.ts";
+import { uploadParts } from "./files-s3-parts.ts";
 import type { Files } from "./files.ts";
 
 /** The SDK is loaded by the first file, as most functions never have one. */
@@ -44,6 +45,13 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
       const what = { Body: content, ContentType: contentType, ChecksumAlgorithm: "CRC32" } as const;
       try {
         await (await connect()).send(new PutObjectCommand({ ...where, ...what, ServerSideEncryption: "AES256" }));
+      } catch (error) {
+        throw failureOf(error);
+      }
+    },
+    putStream: async (key, content, contentType) => {
+      try {
+        await uploadParts(await connect(), { Bucket: bucket, Key: key }, content, contentType);
       } catch (error) {
         throw failureOf(error);
       }

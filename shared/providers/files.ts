@@ -9,6 +9,8 @@ import { s3Files } from "./files-s3.ts";
 export type Files = {
   /** Writes the whole file or nothing, in place of what was there. */
   put: (key: string, content: Buffer, contentType: string) => Promise<void>;
+  /** Writes what comes, whole or not at all, in memory for a few MiB of it. */
+  putStream: (key: string, content: AsyncIterable<Buffer>, contentType: string) => Promise<void>;
   exists: (key: string) => Promise<boolean>;
   /** Where anybody may download it, under that name, until the time is over; it does not look whether it is there. */
   downloadUrl: (key: string, options: DownloadOptions) => Promise<string>;
@@ -39,7 +41,7 @@ function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnv
   if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
     return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
   }
-  return { put: missing, exists: missing, downloadUrl: missing };
+  return { put: missing, putStream: missing, exists: missing, downloadUrl: missing };
 }
 
 function check(key: string): string {
@@ -58,6 +60,10 @@ export function filesOf(env: FilesEnvironment): Files {
     put: async (key, content, contentType) => {
       if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
       await files.put(key, content, contentType);
+    },
+    putStream: async (key, content, contentType) => {
+      if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      await files.putStream(key, content, contentType);
     },
     exists: async (key) => {
       check(key);

@@ -19,7 +19,7 @@ export type Queue = { name: string; shards: number };
 export type Place = readonly [accountId: string, ...names: string[]];
 
 /** Work that is never taken up is forgotten after this. */
-const keptSeconds = 10 * 86_400;
+const keptSeconds = 400 * 86_400;
 
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
 

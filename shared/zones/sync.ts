@@ -37,12 +37,14 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     if: { wanted: true, lease_until: { atMost: at.toISOString() } },
   });
   if (!leased.done) return zone;
+  let isSettled = false;
   try {
     for (let round = 0; round < rounds; round++) {
       const current = await getZone(table, accountId, domainId);
       if (!current?.wanted || current.lease_owner !== owner) return current;
       if (Date.parse(current.lease_until) - now().getTime() < leastLeaseMs) return current;
       const after = await oneRound(current, owner, work);
+      isSettled = after !== undefined;
       if (after) return after;
     }
     return zone;
@@ -51,7 +53,7 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     log.info("zone not up to date", { domain_id: domainId, reason: String(error) });
     return zone;
   } finally {
-    await release(accountId, domainId, owner, work);
+    if (!isSettled) await release(accountId, domainId, owner, work);
   }
 }
 
@@ -59,8 +61,9 @@ const isPassing = (error: unknown): boolean =>
   error instanceof ZoneExists ||
   (error instanceof Problem && (error.code === "upstream_unavailable" || error.code === "busy"));
 
-const isUpToDate = ({ zone_id, dirty, change }: StoredZone): boolean =>
-  zone_id !== undefined && dirty.length === 0 && change === undefined;
+/** One that is due has that to be taken back, whatever it has. */
+const isUpToDate = ({ zone_id, dirty, change, due_at }: StoredZone): boolean =>
+  zone_id !== undefined && dirty.length === 0 && change === undefined && due_at === null;
 
 /** Lets others have the zone; should this fail, the lease lapses by itself. */
 async function release(accountId: string, domainId: string, owner: string, { table }: ZoneWork): Promise<void> {
@@ -78,8 +81,10 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const { account_id, domain_id, name, nameservers } = zone;
   const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference: domain_id, nameservers })).zoneId;
   const records = await recordsIn(work.table, account_id, domain_id);
-  const wanted = rrsetsOf(records.map(parsedOf), name);
-  const { changes, held } = changesOf(zone, wanted);
+  const wanted = new Map(rrsetsOf(records.map(parsedOf), name).map((rrset) => [nameIn(rrset, name), rrset]));
+  const looked = await lookAtAll(zone, [...wanted.keys()], owner, work);
+  if (!looked) return undefined;
+  const changes = changesOf(looked, wanted);
   let last: { changeId: string; isInSync: boolean } | undefined;
   for (let from = 0; from < changes.length; from += changesAtOnce) {
     last = await dns.changeZone(zoneId, changes.slice(from, from + changesAtOnce));
@@ -88,19 +93,39 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const outcome = isInSync
     ? { synced_revision: zone.revision }
     : { change: { id: last?.changeId ?? "", revision: zone.revision } };
-  return settle(zone, owner, { ...outcome, zone_id: zoneId, held }, work);
+  return settle(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()] }, work);
 }
 
 const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
   `${name === zone ? "@" : name.slice(0, -zone.length - 1)} ${type}`;
 
-/** What a zone lacks or has too much of, as far as it is noted, and all it has after that. */
-function changesOf(zone: StoredZone, wanted: readonly RRset[]): { changes: ZoneChange[]; held: string[] } {
-  const byName = new Map(wanted.map((rrset) => [nameIn(rrset, zone.name), rrset]));
-  const isAll = zone.dirty.includes(everything) || zone.zone_id === undefined;
-  const touched = isAll ? [...new Set([...zone.held, ...byName.keys()])] : zone.dirty;
+const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
+
+/**
+ * Notes what a zone may have from now on, where that is not noted one by one: what a change brings in whose answer is
+ * lost goes with a later one. Undefined when records changed meanwhile, or somebody else has the lease.
+ */
+async function lookAtAll(
+  zone: StoredZone,
+  coming: readonly string[],
+  owner: string,
+  { table }: ZoneWork,
+): Promise<StoredZone | undefined> {
+  const held = [...new Set([...zone.held, ...coming])];
+  if (!isAboutAll(zone) || held.length === zone.held.length) return zone;
+  const noted = await table.attempt({
+    update: zoneKey(zone.account_id, zone.domain_id),
+    set: { held },
+    if: { revision: zone.revision, lease_owner: owner },
+  });
+  return noted.done ? { ...zone, held } : undefined;
+}
+
+/** What a zone lacks or has too much of, as far as it is noted. */
+function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneChange[] {
+  const touched = isAboutAll(zone) ? [...new Set([...zone.held, ...wanted.keys()])] : zone.dirty;
   const changes = touched.map((noted): ZoneChange => {
-    const rrset = byName.get(noted);
+    const rrset = wanted.get(noted);
     if (rrset) return { put: rrset };
     const [name = "", type = ""] = noted.split(" ");
     return {
@@ -109,12 +134,15 @@ function changesOf(zone: StoredZone, wanted: readonly RRset[]): { changes: ZoneC
   });
   // What is removed comes first: a CNAME makes room for others, and they for it.
   const removed = changes.filter((change) => "remove" in change);
-  return { changes: [...removed, ...changes.filter((change) => "put" in change)], held: [...byName.keys()] };
+  return [...removed, ...changes.filter((change) => "put" in change)];
 }
 
 type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held">>;
 
-/** Notes what the zone has now; undefined when records changed meanwhile, which are still to be brought in. */
+/**
+ * Notes what the zone has now, and lets others have it: who changes records after this finds no lease. Undefined when
+ * records changed meanwhile, which are still to be brought in.
+ */
 async function settle(
   before: StoredZone,
   owner: string,
@@ -133,7 +161,7 @@ async function settle(
       writes: [
         {
           update: key,
-          set: { ...settled, dirty: [], due_at },
+          set: { ...settled, dirty: [], due_at, lease_until: "" },
           ...(settled.change ? {} : { remove: ["change"] }),
           if: { revision, lease_owner: owner },
         },
@@ -141,10 +169,10 @@ async function settle(
       ],
     };
   });
-  if (isDone) return { ...zone, ...settled, dirty: [], due_at };
+  if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The zone is there all the same, and has what was just put into it.
-  const held = [...new Set([...zone.held, ...(settled.held ?? [])])];
-  await table.attempt({ update: key, set: { zone_id: settled.zone_id, held }, if: { lease_owner: owner } });
+  // The zone is there all the same, and has what it was then to have.
+  const { zone_id, synced_revision } = settled;
+  await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;
 }

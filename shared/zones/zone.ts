@@ -37,7 +37,7 @@ export const StoredZone = z.object({
   synced_revision: z.int(),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
-  /** RRsets that the zone got, by the same names: what `everything` has to look at. */
+  /** RRsets that the zone has or may have got, by the same names: what `everything` has to look at. */
   held: z.array(z.string()),
   /** A change that the provider has taken and not all its servers have. */
   change: z.object({ id: z.string(), revision: z.int() }).optional(),
@@ -89,14 +89,22 @@ export function noteChanges(
   wanted: boolean = zone.wanted,
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
-  const dirty = names.length > dirtyLimit || names.includes(everything) ? [everything] : names;
+  const isAll = names.length > dirtyLimit || names.includes(everything);
+  // What was noted one by one may be in the zone, of a change whose answer was lost.
+  const held = isAll && !names.includes(everything) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
   const dueAt = isDue ? new Date(now.getTime() + graceMs).toISOString() : zone.due_at;
   return [
     {
       update: zoneKey(zone.account_id, zone.domain_id),
-      set: { revision: zone.revision + 1, dirty, wanted, due_at: dueAt },
+      set: {
+        revision: zone.revision + 1,
+        dirty: isAll ? [everything] : names,
+        ...(held === zone.held ? {} : { held }),
+        wanted,
+        due_at: dueAt,
+      },
       if: { revision: zone.revision, wanted: zone.wanted },
     },
     ...(isDue && dueAt !== null ? [dueWrite(zoneQueue, place, dueAt)] : []),

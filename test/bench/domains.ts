@@ -1,19 +1,15 @@
-import { randomUUID } from "node:crypto";
-
-import { noPermissions } from "../../shared/auth/permissions.ts";
 import { planWallet } from "../../shared/billing/wallet.ts";
-import { recorder } from "../../shared/changes/recorder.ts";
 import { domainDetail } from "../../shared/domains/detail.ts";
 import { domainByName } from "../../shared/domains/find.ts";
 import { listDomains } from "../../shared/domains/list.ts";
 import { planNewDomains } from "../../shared/domains/new.ts";
 import { purchaseDomains } from "../../shared/domains/purchase.ts";
-import { createLog } from "../../shared/log.ts";
 import { embeddedRegistrar } from "../../shared/providers/registrar-embedded.ts";
 import type { Context } from "../../shared/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
+import { benchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
@@ -24,9 +20,9 @@ const batch = 8;
 export const domainCost = (): Promise<Figure[]> => onOwnEngine(measure);
 
 async function measure(): Promise<Figure[]> {
-  const accountId = randomUUID();
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const context = contextOf(accountId, usage);
+  const context = benchContext(usage);
+  const { accountId } = context;
   const { id: workspaceId } = await addWorkspace(accountId, "One", context);
   await fill(context, accountId, workspaceId);
   const spent = async <T>(run: () => Promise<T>): Promise<Usage & { value: T }> => {
@@ -57,22 +53,6 @@ async function measure(): Promise<Figure[]> {
 }
 
 const nameOf = (index: number): string => `number-${index}.com`;
-
-function contextOf(accountId: string, usage: Usage): Context & { table: Table } {
-  const table = openTable(documentClient(), "bench", usage);
-  const now = () => new Date();
-  const author = { action: "bench", actor: { type: "user" as const, id: randomUUID() }, requestId: "bench" };
-  return {
-    principal: { type: "user", id: author.actor.id, email: "", groups: [] },
-    permissions: { ...noPermissions, member: true, everything: true },
-    requestId: "bench",
-    table,
-    commit: recorder({ table, accountId, author, now }),
-    answer: async (value) => value,
-    log: createLog("silent", {}),
-    now,
-  };
-}
 
 const unexpected = () => new Error("a name is taken");
 

@@ -7,6 +7,7 @@ import { cloneToFirstAnswer } from "./clone.ts";
 import { decisionCost } from "./decide.ts";
 import { domainCost } from "./domains.ts";
 import { bundleLoad } from "./load.ts";
+import { mailboxCost } from "./mailboxes.ts";
 import { pageCost } from "./pages.ts";
 import { promiseCost } from "./promises.ts";
 import type { Figure, Suite } from "./suite.ts";
@@ -14,6 +15,7 @@ import type { Figure, Suite } from "./suite.ts";
 const suites: Record<string, Suite> = {
   pages: pageCost,
   domains: domainCost,
+  mailboxes: mailboxCost,
   decide: decisionCost,
   promises: promiseCost,
   load: bundleLoad,

@@ -14,7 +14,11 @@ const writes = [
   "dynamodb:ConditionCheckItem",
 ];
 
-const payments = { paymentsSecretName: "mail/stripe", publicUrl: "https://api.example" };
+const payments = {
+  paymentsSecretName: "mail/stripe",
+  publicUrl: "https://api.example",
+  mailSecretName: "mail/servers",
+};
 const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })], payments, undefined, workers);
 const functions = template.findResources("AWS::Lambda::Function");
 const roles = template.findResources("AWS::IAM::Role");
@@ -52,11 +56,13 @@ const notesCallers = [
   { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
 ];
 const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
-const onInvoices = (action: string) => [
-  [action],
-  { "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, "/invoices/*"]] },
+const onFiles = (...actions: string[]) => [
+  actions,
+  ["/invoices/*", "/exports/*"].map((path) => ({
+    "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, path]],
+  })),
 ];
-const onPaymentsSecret = [
+const onSecret = (name: string) => [
   ["secretsmanager:GetSecretValue"],
   {
     "Fn::Join": [
@@ -68,7 +74,7 @@ const onPaymentsSecret = [
         { Ref: "AWS::Region" },
         ":",
         { Ref: "AWS::AccountId" },
-        ":secret:mail/stripe-??????",
+        `:secret:${name}-??????`,
       ],
     ],
   },
@@ -108,10 +114,11 @@ test.each(lambdas)(
         (port) =>
           ({
             secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
-            payments: onPaymentsSecret,
-            files: onInvoices("s3:GetObject"),
+            payments: onSecret("mail/stripe"),
+            files: onFiles("s3:GetObject"),
             registrar: onAny(registrarActions),
             dns: onAny(zoneActions),
+            mail: onSecret("mail/servers"),
           })[port],
       ),
       ...(access === "read" ? [notesCallers] : []),
@@ -147,7 +154,7 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
       ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
       ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
       ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
-      ...(uses.includes("files") ? [onInvoices("s3:PutObject")] : []),
+      ...(uses.includes("files") ? [onFiles("s3:AbortMultipartUpload", "s3:PutObject")] : []),
       sendsDeadLetters(name),
     ]);
   },

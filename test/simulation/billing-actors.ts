@@ -28,7 +28,7 @@ import {
 import type { Random } from "./random.ts";
 import { mustHold, type Actor, type World } from "./world.ts";
 
-type Act = (scene: Scene, world: World, random: Random, accountId: string) => Promise<unknown>;
+export type Act = (scene: Scene, world: World, random: Random, accountId: string) => Promise<unknown>;
 
 /** Answers that a caller may get; whatever else is thrown is a mistake. */
 const answers = new Set(["busy", "upstream_unavailable", "plan_unchanged", "plan_cancelled", "payment_due"]);
@@ -81,7 +81,7 @@ const calendar: Act = async (scene, world, random) => {
   world.note(`calendar: ${nowOf(scene, world)().toISOString()}`);
 };
 
-const deliver: Act = async (scene, world, random) => {
+export const deliver: Act = async (scene, world, random) => {
   if (scene.events.length === 0) visitCheckout(scene, world, random);
   const told = scene.events.length > 0 ? random.pick(scene.events.slice(-3)) : undefined;
   if (!told) return;
@@ -90,7 +90,7 @@ const deliver: Act = async (scene, world, random) => {
   world.note(`${told.event.type} of ${told.event.checkoutId}: ${outcome}`);
 };
 
-const topUp: Act = async (scene, world, random, accountId) => {
+export const topUp: Act = async (scene, world, random, accountId) => {
   const created: Checkout[] = [];
   try {
     const amount = random.pick([random.between(1, 600), random.between(1, 6_000), 20_000]);
@@ -134,7 +134,7 @@ const purchase = (id: string, amount: number) =>
 
 const amountOf = (random: Random): number => random.pick([random.between(1, 90), random.between(1, 900)]);
 
-const spend: Act = (scene, world, random, accountId) =>
+export const spend: Act = (scene, world, random, accountId) =>
   post(scene, world, accountId, { kind: "transfer", ...purchase(newId(scene, "spend"), amountOf(random)) });
 
 const hold: Act = (scene, world, random, accountId) => {

@@ -60,7 +60,7 @@ export async function simulate(options: Options): Promise<Outcome> {
 
 async function runSchedule({ modules, steps, bug, trace }: Options, random: Random): Promise<Outcome> {
   const weather = drawWeather(random);
-  const opened = modules.map((module) => module.open(random.fork()));
+  const opened = modules.map((module) => module.open(random.fork(), bug));
   const actors = opened.flatMap((module) => module.actors);
   const newInvariants = (): Invariant[] => opened.flatMap((module) => module.invariants());
   const invariants = newInvariants();
@@ -76,9 +76,9 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
   const outcome = { steps: 0, commits: 0, deaths: 0, faults: 0 };
 
   const worldOf = (process: Process): World => {
-    const step = (point: string, faults: readonly Fault[]) =>
+    const step = (point: string, faults: readonly Fault[], lasts = 0) =>
       new Promise<Fault | undefined>((go) => {
-        if (!process.hasEnded) waiting.push({ process, point, faults, go });
+        if (!process.hasEnded) waiting.push({ process, point, from: outcome.steps + lasts, faults, go });
       });
     return {
       table: openMemoryTable(store, {
@@ -89,8 +89,8 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
         ...(bug ? { rewrite: (write) => (bug(write) ? withoutCondition(write) : write) } : {}),
       }),
       now: () => new Date(nowMs),
-      pause: async (point) => {
-        if (await step(point, ["lost"])) throw new Problem("upstream_unavailable", "No answer. Try again.");
+      pause: async (point, steps) => {
+        if (await step(point, ["lost"], steps)) throw new Problem("upstream_unavailable", "No answer. Try again.");
       },
       peek: (key) => peek(store, key),
       watch: (look) => {
@@ -124,11 +124,12 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
 
   /** Lets the process whose turn it is come to its next await, and answers it. */
   const move = (): Process | undefined => {
-    if (processes.length < weather.processes && random.chance(waiting.length === 0 ? 1 : 0.3)) {
+    const ready = waiting.filter(({ from }) => from <= outcome.steps);
+    if (processes.length < weather.processes && random.chance(ready.length === 0 ? 1 : 0.3)) {
       return start(random.weighted(actors));
     }
-    const [turn] = waiting.splice(random.below(waiting.length), 1);
-    if (!turn) throw new Error("nobody waits for a turn");
+    const turn = random.pick(ready.length === 0 ? waiting : ready);
+    waiting.splice(waiting.indexOf(turn), 1);
     const { process, point, faults, go } = turn;
     if (random.chance(weather.death)) {
       outcome.deaths += 1;

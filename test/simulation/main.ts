@@ -1,12 +1,13 @@
 import { parseArgs } from "node:util";
 
 import { simulate, type Outcome } from "./engine.ts";
-import { bugs, modulesWith } from "./modules.ts";
+import { bugs, modules, modulesWith } from "./modules.ts";
 
 const usage = `npm run simulate -- [options]
   --seed N       the first seed (1)
   --steps M      steps of each schedule (500)
   --schedules K  how many, each with the next seed (1)
+  --module NAME  one part alone: ${modules.map(({ name }) => name).join(", ")}
   --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}
   --trace        print every step
   --help         this
@@ -19,6 +20,7 @@ function readOptions() {
         seed: { type: "string", default: "1" },
         steps: { type: "string", default: "500" },
         schedules: { type: "string", default: "1" },
+        module: { type: "string" },
         bug: { type: "string" },
         trace: { type: "boolean", default: false },
         help: { type: "boolean", default: false },
@@ -30,15 +32,19 @@ function readOptions() {
     }
     const numbers = { seed: Number(values.seed), steps: Number(values.steps), schedules: Number(values.schedules) };
     if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("A number is not whole.");
-    if (values.bug !== undefined && !(values.bug in bugs)) throw new Error(`There is no mistake ${values.bug}.`);
-    return { ...numbers, bug: values.bug, trace: values.trace };
+    const { module, bug, trace } = values;
+    if (bug !== undefined && !(bug in bugs)) throw new Error(`There is no mistake ${bug}.`);
+    const isKnown = module === undefined || modules.some(({ name }) => name === module);
+    if (!isKnown) throw new Error(`There is no part ${module}.`);
+    return { ...numbers, module, bug, trace };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
     return process.exit(2);
   }
 }
 
-const { seed: first, steps, schedules, bug, trace } = readOptions();
+const { seed: first, steps, schedules, module, bug, trace } = readOptions();
+const simulated = modulesWith(bug).filter(({ name }) => module === undefined || name === module);
 const write = (line: string) => process.stdout.write(`${line}\n`);
 const count = (number: number) => Math.round(number).toLocaleString("en-US");
 const startedAt = performance.now();
@@ -47,7 +53,8 @@ const total = { steps: 0, commits: 0, deaths: 0, faults: 0 };
 let reportedAt = 0;
 
 function reportFailure(seed: number, { steps: at, tail, violation, digest }: Outcome): void {
-  const replay = `--seed ${seed} --steps ${steps}${bug === undefined ? "" : ` --bug ${bug}`} --trace`;
+  const part = `${module === undefined ? "" : ` --module ${module}`}${bug === undefined ? "" : ` --bug ${bug}`}`;
+  const replay = `--seed ${seed} --steps ${steps}${part} --trace`;
   if (!trace) write(`\n… the last of its trace:\n${tail.join("\n")}`);
   write(`\nSeed ${seed} failed at step ${at} (trace ${digest.toString(16)}): ${violation?.message}`);
   write(`Schedules before it: ${seed - first}. Replay: npm run simulate -- ${replay}`);
@@ -56,7 +63,7 @@ function reportFailure(seed: number, { steps: at, tail, violation, digest }: Out
 for (let seed = first; seed < first + schedules; seed++) {
   const planted = bug === undefined ? undefined : bugs[bug];
   const outcome = await simulate({
-    modules: modulesWith(bug),
+    modules: simulated,
     seed,
     steps,
     bug: planted,

@@ -1,9 +1,10 @@
 import { billingModule } from "./billing.ts";
 import { ledgerModule } from "./ledger.ts";
+import { purchasesModule } from "./purchases.ts";
 import type { Bug, Module } from "./world.ts";
 
 /** The parts of the product that are simulated together. */
-export const modules: readonly Module[] = [ledgerModule, billingModule];
+export const modules: readonly Module[] = [ledgerModule, billingModule, purchasesModule];
 
 /** The mistakes that can be planted, by name. */
 export const bugs: Record<string, Bug> = Object.assign({}, ...modules.map(({ bugs }) => bugs));

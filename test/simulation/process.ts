@@ -5,6 +5,8 @@ import { Violation, type Actor } from "./world.ts";
 export type Waiting = {
   process: Process;
   point: string;
+  /** The step of the schedule before which it is not its turn, as long as others have theirs. */
+  from: number;
   faults: readonly Fault[];
   go: (fault: Fault | undefined) => void;
 };

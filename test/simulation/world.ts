@@ -15,8 +15,11 @@ export function mustHold(isTrue: boolean, what: () => string): asserts isTrue {
 export type World = {
   table: Table;
   now: () => Date;
-  /** An await that is none of the table: for what an actor does beside it. Throws 503 when it is let fail. */
-  pause: (point: string) => Promise<void>;
+  /**
+   * An await that is none of the table: for what an actor does beside it. Throws 503 when it is let fail. It lasts for
+   * at least that many steps of the schedule, if others have something to do.
+   */
+  pause: (point: string, steps?: number) => Promise<void>;
   /** What is committed at this moment; not a step. */
   peek: (key: Key) => Item | undefined;
   /** Calls `look` now and after every commit, whoever made it, until this process ends or calls what it gets back. */
@@ -34,11 +37,17 @@ export type Invariant = { name: string; check: (changes: readonly Change[]) => v
 /** A planted mistake: the writes whose condition is dropped. */
 export type Bug = (write: Write) => boolean;
 
-/** One part of the product in the simulation. `open` makes it anew for a schedule: what its actors share is in there. */
+/**
+ * One part of the product in the simulation. `open` makes it anew for a schedule: what its actors share is in there.
+ * It is told of the planted mistake, which may be one of the world around.
+ */
 export type Module = {
   name: string;
   bugs: Record<string, Bug>;
-  open: (random: Random) => {
+  open: (
+    random: Random,
+    bug?: Bug,
+  ) => {
     actors: readonly Actor[];
     /** What is there before the schedule begins. */
     prepare?: (table: Table, now: Date) => Promise<void>;

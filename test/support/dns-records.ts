@@ -1,13 +1,13 @@
 import { createSocket } from "node:dgram";
-import { once } from "node:events";
 import { Resolver } from "node:dns/promises";
+import { once } from "node:events";
 
 import { decode, encode, type DecodedPacket } from "dns-packet";
 
 import type { DnsRecord } from "../../shared/dns-records/stored-record.ts";
 import type { RecordType } from "../../shared/dns/rrset.ts";
 import { request, type Answer } from "./request.ts";
-import type { Account, User } from "./world.ts";
+import type { Account } from "./world.ts";
 
 type Sender = { token?: string; headers?: Record<string, string> };
 
@@ -33,8 +33,6 @@ export async function ownRecords(account: Account, domain: string): Promise<DnsR
   return (body.items as DnsRecord[]).filter(({ is_system_managed }) => !is_system_managed);
 }
 
-export const account = (user: User): Sender => ({ token: user.token });
-
 const port = (): number => Number(process.env["TEST_DNS_PORT"]);
 
 /**
@@ -46,7 +44,8 @@ export async function served(name: string, type: RecordType): Promise<unknown[]>
   resolver.setServers([`127.0.0.1:${port()}`]);
   try {
     const found = (await resolver.resolve(name, type)) as unknown[];
-    const whole = found.map((one) => (Array.isArray(one) ? one.join("") : one));
+    // Node has the bytes of a text as Latin-1.
+    const whole = found.map((one) => (Array.isArray(one) ? Buffer.from(one.join(""), "latin1").toString() : one));
     return whole.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
   } catch (error) {
     const code = (error as { code?: string }).code ?? "";

@@ -1,5 +1,6 @@
 import { billingExamples } from "./billing-examples.ts";
 import { domainExamples } from "./domain-examples.ts";
+import { mailboxExamples } from "./mailbox-examples.ts";
 import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
 import type { Account, Given } from "./world.ts";
@@ -114,5 +115,6 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   ...authExamples,
   ...billingExamples,
   ...domainExamples,
+  ...mailboxExamples,
   ...webhookExamples,
 };

@@ -37,6 +37,7 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     FILES_KEY: randomBytes(32).toString("base64"),
     FILES_BASE_URL: "http://127.0.0.1:8080",
     WEBHOOK_LOOPBACK: "allow",
+    MAIL_SECRET: randomBytes(24).toString("base64url"),
     REGISTRAR: "embedded",
     DNS_PROVIDER: "embedded",
     DOCS_DIR: docs,

@@ -1,1 +1,102 @@
-import { test } from "vitest"; test.todo("later");
+import { expect, test } from "vitest";
+
+import { domainByName } from "../../../shared/domains/find.ts";
+import { quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
+import { connected, domainsRequest } from "../../support/domains.ts";
+import { masked } from "../../support/doors.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+const get = (account: Account, name: string, headers: Record<string, string> = {}) =>
+  domainsRequest(account, "GET", `/${encodeURIComponent(name)}`, undefined, headers);
+
+test("shows a domain with its records by name and type, and how many it has", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const sent = { token: account.owner.token, body: { domain: name, name: "www", type: "A", value: "192.0.2.1" } };
+  await request("POST", `/v1/public/accounts/${account.id}/dns-records`, sent);
+  const { body } = await get(account, name);
+  expect(body).toMatchObject({ name, status: "active", outbound_routing_ready: true, dns_record_count: 8 });
+  const shown = body.dns_records.map((record: { name: string; type: string }) => `${record.name} ${record.type}`);
+  expect(shown).toEqual([
+    "@ MX",
+    "@ MX",
+    "@ TXT",
+    "_dmarc TXT",
+    "autoconfig CNAME",
+    "autodiscover CNAME",
+    "hm1._domainkey TXT",
+    "www A",
+  ]);
+  expect(body.dns_records.map(({ zone_status }: { zone_status: string }) => zone_status)).toEqual(
+    Array(8).fill("in_sync"),
+  );
+  expect([body.mailboxes, body.mailbox_count]).toEqual([[], 0]);
+});
+
+test("shows the first hundred of many records, with the exact count", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  await withRecords(account, name, 103);
+  const { body } = await get(account, name);
+  expect(body.dns_record_count).toBe(103);
+  expect(body.dns_records).toHaveLength(100);
+  expect(body.dns_records[99]).toMatchObject({ name: "r099", zone_status: "pending" });
+});
+
+test("answers 304 to whoever has it as it is, and anew once it or its records changed", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const etag = (await get(account, name)).headers["etag"] ?? "";
+  const known = { "if-none-match": etag };
+  expect(await get(account, name, known)).toMatchObject({ status: 304, text: "" });
+  const sent = { token: account.owner.token, body: { domain: name, name: "www", type: "A", value: "192.0.2.1" } };
+  await request("POST", `/v1/public/accounts/${account.id}/dns-records`, sent);
+  const again = await get(account, name, known);
+  expect(again).toMatchObject({ status: 200, body: { dns_record_count: 1 } });
+  await domainsRequest(account, "PATCH", `/${name}`, { redirect_url: "https://example.com/" });
+  expect((await get(account, name, { "if-none-match": again.headers["etag"] ?? "" })).status).toBe(200);
+});
+
+test("finds a domain by its name for one and a half read units", async () => {
+  const account = await newAccount();
+  const { id, name } = await connected(account);
+  const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+  expect((await domainByName(testTable(usage), account.id, name))?.id).toBe(id);
+  expect(usage).toEqual({ readUnits: 1.5, writeUnits: 0, calls: 2 });
+});
+
+test("answers the same for a name that another account has, for one that nobody has, and for one out of sight", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [mine, hidden, foreign] = [await connected(account), await connected(account), await connected(other)];
+  const member = await newMember(account, { role: "viewer", scope: { type: "domain", id: mine.id } });
+  const path = `/v1/public/accounts/${account.id}/domains`;
+  expect((await request("GET", `${path}/${mine.name}`, { token: member.token })).status).toBe(200);
+  const answers = await Promise.all(
+    [hidden.name, foreign.name, "nobody-has-this.com"].map((name) =>
+      request("GET", `${path}/${name}`, { token: member.token }),
+    ),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  expect(new Set(answers.map(({ body }) => masked(body))).size).toBe(1);
+  expect((await get(account, foreign.name)).status).toBe(404);
+});
+
+test("refuses what is no name at its place", async () => {
+  const account = await newAccount();
+  for (const name of ["com", "a..com", "192.0.2.1", "my_shop.com", account.id]) {
+    const { status, body } = await get(account, name);
+    expect([status, body.detail], name).toEqual([422, [expect.objectContaining({ loc: ["path", "domain"] })]]);
+  }
+});
+
+test("shows mail as ready to send only while the domain is active", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const ready: Record<string, boolean> = {};
+  for (const status of ["pending_delegation", "active", "degraded", "suspended", "expired", "releasing"]) {
+    await setStored(account, name, { status });
+    ready[status] = (await get(account, name)).body.outbound_routing_ready;
+  }
+  expect(Object.keys(ready).filter((status) => ready[status])).toEqual(["active"]);
+});

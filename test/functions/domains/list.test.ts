@@ -1,1 +1,198 @@
-import { test } from "vitest"; test.todo("later");
+import { expect, test } from "vitest";
+
+import { listDomains } from "../../../shared/domains/list.ts";
+import type { Context } from "../../../shared/route.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { setStored } from "../../support/domain-work.ts";
+import { connected, domainsRequest, uniqueName } from "../../support/domains.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";
+
+type Page = { items: { id: string; name: string }[]; total: number };
+
+const list = async ({ id, owner }: Account, query = "", { token }: Pick<User, "token"> = owner): Promise<Page> =>
+  (await request("GET", `/v1/public/accounts/${id}/domains?${query}`, { token })).body;
+
+const namesIn = ({ items }: Page): string[] => items.map(({ name }) => name);
+
+/** An account with domains in as many workspaces as there are counts. */
+async function withDomains(...counts: number[]) {
+  const account = await newAccount();
+  const workspaces: string[] = [];
+  const names: string[][] = [];
+  const ids = new Map<string, string>();
+  for (const [index, count] of counts.entries()) {
+    const workspaceId = await newWorkspace(account, `W${index}`);
+    const own: string[] = [];
+    for (let made = 0; made < count; made++) {
+      const { id, name } = await connected(account, { workspaceId });
+      own.push(name);
+      ids.set(name, id);
+    }
+    workspaces.push(workspaceId);
+    names.push(own);
+  }
+  const domainScope = (name = "") => ({ type: "domain" as const, id: ids.get(name) ?? "" });
+  const workspaceScope = (index: number) => ({ type: "workspace" as const, id: workspaces[index] ?? "" });
+  return { account, workspaces, names, domainScope, workspaceScope };
+}
+
+const move = (account: Account, name = "", workspace_id = "") =>
+  domainsRequest(account, "POST", `/${name}/move`, { workspace_id });
+
+test("pages oldest first with an exact total, and a page past the end is empty", async () => {
+  const { account, names } = await withDomains(3, 4);
+  const all = names.flat();
+  expect(namesIn(await list(account))).toEqual(all);
+  expect(namesIn(await list(account, "page_size=3"))).toEqual(all.slice(0, 3));
+  expect(namesIn(await list(account, "page=3&page_size=3"))).toEqual(all.slice(6));
+  expect(await list(account, "page=4&page_size=3")).toEqual({ items: [], page: 4, page_size: 3, total: 7 });
+});
+
+test("closes up at once when domains go", async () => {
+  const { account, names, workspaces } = await withDomains(5);
+  const [first, second, third, fourth, fifth] = names[0] ?? [];
+  for (const name of [first, fourth]) await domainsRequest(account, "DELETE", `/${name}`);
+  expect(await list(account, "page=2&page_size=2")).toMatchObject({ total: 3, items: [{ name: fifth }] });
+  expect(namesIn(await list(account, `workspace_id=${workspaces[0]}`))).toEqual([second, third, fifth]);
+});
+
+test("lists a workspace's domains by when they came into it", async () => {
+  const { account, names, workspaces } = await withDomains(2, 2);
+  const [[first, second], [third, fourth]] = names as [string[], string[]];
+  await move(account, first, workspaces[1]);
+  expect(namesIn(await list(account, `workspace_id=${workspaces[1]}`))).toEqual([third, fourth, first]);
+  expect(namesIn(await list(account, `workspace_id=${workspaces[0]}`))).toEqual([second]);
+  expect(namesIn(await list(account, `workspace_id=${workspaces[1]}&page=2&page_size=2`))).toEqual([first]);
+  expect(namesIn(await list(account))).toEqual(names.flat());
+  const elsewhere = await list(await newAccount(), `workspace_id=${workspaces[1]}`);
+  expect(elsewhere).toMatchObject({ items: [], total: 0 });
+});
+
+test("filters by status, tag and text, all of which must hold, with an exact total over all pages", async () => {
+  const { account, names } = await withDomains(4);
+  const [first, second, third, fourth] = names[0] as [string, string, string, string];
+  const sent = { token: account.owner.token, body: { name: "Important" } };
+  const tag = (await request("POST", `/v1/public/accounts/${account.id}/tags`, sent)).body.id;
+  for (const name of [first, second, third]) await domainsRequest(account, "PATCH", `/${name}`, { tag_ids: [tag] });
+  for (const name of [second, third, fourth]) await setStored(account, name, { status: "degraded" });
+  expect(namesIn(await list(account, "status=degraded"))).toEqual([second, third, fourth]);
+  expect(namesIn(await list(account, `tag_id=${tag}`))).toEqual([first, second, third]);
+  expect(namesIn(await list(account, `tag_id=${tag}&status=degraded`))).toEqual([second, third]);
+  expect(await list(account, `tag_id=${tag}&status=degraded&page=2&page_size=1`)).toMatchObject({
+    items: [{ name: third, tags: [{ id: tag, name: "Important" }] }],
+    total: 2,
+  });
+  expect(namesIn(await list(account, `tag_id=${tag}&status=degraded&search=${third.slice(0, 8)}`))).toEqual([third]);
+  expect(await list(account, "status=active")).toMatchObject({ items: [], total: 0 });
+  expect(await list(account, `tag_id=${account.id}`)).toMatchObject({ items: [], total: 0 });
+  expect(await list(account, `page=3&page_size=2&status=degraded`)).toMatchObject({ items: [], total: 3 });
+});
+
+test("searches names in both of their forms, whatever the case and composition of the text", async () => {
+  const account = await newAccount();
+  const end = uniqueName("q");
+  const { name } = await connected(account, { name: `bücher-${end}` });
+  await connected(account);
+  const wanted = [
+    "büch",
+    "BÜCH",
+    "bu\u0308ch",
+    "ｂüch",
+    " büch ",
+    name.slice(0, 9),
+    name.toUpperCase(),
+    end,
+    "bücher-q",
+  ];
+  for (const text of wanted) {
+    expect(await list(account, `search=${encodeURIComponent(text)}`), text).toMatchObject({
+      items: [{ name }],
+      total: 1,
+    });
+  }
+  expect((await list(account, "search=.com")).total).toBe(2);
+  for (const text of ["nobody-has-this", "%", "*", "b.cher"]) {
+    expect((await list(account, `search=${encodeURIComponent(text)}`)).total, text).toBe(0);
+  }
+});
+
+test("shows someone with narrow grants only what they cover, each once, and the total agrees", async () => {
+  const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(3, 2, 3);
+  const [[, second], granted, [first, , third]] = names as [string[], string[], string[]];
+  const member = await newMember(
+    account,
+    { capability: "domain.view", scope: domainScope(third) },
+    { capability: "domain.view", scope: domainScope(second) },
+    { role: "viewer", scope: workspaceScope(1) },
+    { capability: "domain.view", scope: domainScope(granted[0]) },
+    { capability: "dns.view", scope: domainScope(first) },
+    { capability: "workspace.view", scope: workspaceScope(2) },
+  );
+  const seen = [...granted, second, third];
+  const all = await list(account, "", member);
+  expect([namesIn(all), all.total]).toEqual([seen, 4]);
+  for (const [index, name] of seen.entries()) {
+    const one = await list(account, `page_size=1&page=${index + 1}`, member);
+    expect([namesIn(one), one.total]).toEqual([[name], 4]);
+  }
+  expect(await list(account, "page=5&page_size=1", member)).toMatchObject({ items: [], total: 4 });
+  expect(namesIn(await list(account, "page=2&page_size=3", member))).toEqual([third]);
+  expect(await list(account, `workspace_id=${workspaces[2]}`, member)).toMatchObject({
+    items: [{ name: third }],
+    total: 1,
+  });
+  expect(namesIn(await list(account, `workspace_id=${workspaces[1]}`, member))).toEqual(granted);
+  expect(namesIn(await list(account, `search=${second?.slice(0, 10)}`, member))).toEqual([second]);
+  expect(await list(account, `search=${first?.slice(0, 10)}`, member)).toMatchObject({ items: [], total: 0 });
+});
+
+test("a workspace's grant follows what is in it, a domain's grant the domain", async () => {
+  const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(2, 0);
+  const [first, second] = names[0] ?? [];
+  const ofWorkspace = await newMember(account, { role: "viewer", scope: workspaceScope(0) });
+  const ofDomain = await newMember(account, { role: "viewer", scope: domainScope(first) });
+  const ofBoth = await newMember(
+    account,
+    { role: "viewer", scope: workspaceScope(0) },
+    { role: "viewer", scope: domainScope(first) },
+  );
+  expect(await list(account, "", ofBoth)).toMatchObject({ total: 2 });
+  await move(account, first, workspaces[1]);
+  expect(await list(account, "", ofWorkspace)).toMatchObject({ items: [{ name: second }], total: 1 });
+  expect(await list(account, "", ofDomain)).toMatchObject({ items: [{ name: first }], total: 1 });
+  expect(await list(account, "", ofBoth)).toMatchObject({ items: [{ name: second }, { name: first }], total: 2 });
+  const path = `/v1/public/accounts/${account.id}/domains/${first}`;
+  expect((await request("GET", path, { token: ofWorkspace.token })).status).toBe(404);
+});
+
+test("a page costs two round trips, wherever it is", async () => {
+  const { account } = await withDomains(9);
+  const everything = { member: true, everything: true, superAdmin: false, grants: [] };
+  const cost = async (page: number) => {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    const context = { table: testTable(usage), permissions: everything } as unknown as Context;
+    const { items } = await listDomains(account.id, { page, page_size: 3 }, context);
+    return [items.length, usage.calls, usage.readUnits];
+  };
+  const first = await cost(1);
+  expect(first.slice(0, 2)).toEqual([3, 2]);
+  expect(await cost(3)).toEqual(first);
+});
+
+test.each([
+  ["page=0", "page"],
+  ["page_size=101", "page_size"],
+  ["workspace_id=x", "workspace_id"],
+  ["status=gone", "status"],
+  ["tag_id=x", "tag_id"],
+  ["search=", "search"],
+  ["search=%20", "search"],
+  [`search=${"a".repeat(254)}`, "search"],
+  ["name=example.com", "name"],
+])("refuses ?%s at its place", async (query, name) => {
+  const { id, owner } = await newAccount();
+  const answer = await request("GET", `/v1/public/accounts/${id}/domains?${query}`, { token: owner.token });
+  expect(answer.status).toBe(422);
+  expect(answer.body.detail).toMatchObject([{ loc: ["query", name] }]);
+});

@@ -1,1 +1,135 @@
-import { test } from "vitest"; test.todo("later");
+import { expect, test } from "vitest";
+
+import { newWorkspace } from "../../support/auth.ts";
+import { quicklyActive, setStored, storedAs, withRecords } from "../../support/domain-work.ts";
+import { connected, domainsRequest } from "../../support/domains.ts";
+import { masked, storedOf } from "../../support/doors.ts";
+import { request } from "../../support/request.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { newAccount, newMember, type Account, type User } from "../../support/world.ts";
+
+const move = ({ id, owner }: Account, name: string, workspace_id: unknown, { token }: Pick<User, "token"> = owner) =>
+  request("POST", `/v1/public/accounts/${id}/domains/${name}/move`, { token, body: { workspace_id } });
+
+const namesIn = async (account: Account, workspaceId: string): Promise<string[]> => {
+  const { body } = await domainsRequest(account, "GET", `?page_size=100&workspace_id=${workspaceId}`);
+  expect(body.total).toBe(body.items.length);
+  return body.items.map(({ name }: { name: string }) => name);
+};
+
+const deleteWorkspace = async ({ id, owner }: Account, workspaceId: string) =>
+  request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
+
+const twoWorkspaces = async (account: Account): Promise<[string, string]> => [
+  await newWorkspace(account, "From"),
+  await newWorkspace(account, "To"),
+];
+
+test("moves a domain with its records, so that the workspace it left can go and the other one cannot", async () => {
+  const account = await newAccount();
+  const [from, to] = await twoWorkspaces(account);
+  const { id, name } = await quicklyActive(account, { workspaceId: from });
+  await withRecords(account, name, 3);
+  const moved = await move(account, name, to);
+  expect(moved).toMatchObject({ status: 200, body: { id, name, workspace_id: to, status: "active" } });
+  expect((await domainsRequest(account, "GET", `/${name}`)).body).toMatchObject({
+    workspace_id: to,
+    dns_record_count: 10,
+    updated_at: moved.body.updated_at,
+  });
+  expect([await namesIn(account, from), await namesIn(account, to)]).toEqual([[], [name]]);
+  expect((await deleteWorkspace(account, to)).body).toMatchObject({ code: "workspace_not_empty", domain_count: 1 });
+  expect((await deleteWorkspace(account, from)).status).toBe(200);
+});
+
+test("changes nothing of a domain that is there already", async () => {
+  const account = await newAccount();
+  const { name, workspace_id } = await connected(account);
+  const before = await storedOf(account);
+  const { status, body } = await move(account, name, workspace_id);
+  expect([status, body.workspace_id]).toEqual([200, workspace_id]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("many concurrent moves of many domains leave each in one workspace, and all counts exact", async () => {
+  const account = await newRoomyAccount();
+  const workspaces = await twoWorkspaces(account);
+  const names: string[] = [];
+  for (let count = 0; count < 3; count++) {
+    names.push((await connected(account, { workspaceId: workspaces[count % 2] ?? "" })).name);
+  }
+  const moves = names.flatMap((name) => [...workspaces, ...workspaces].map((to) => move(account, name, to)));
+  expect((await Promise.all(moves)).map(({ status }) => status)).toEqual(Array(12).fill(200));
+  const places = [await namesIn(account, workspaces[0]), await namesIn(account, workspaces[1])];
+  expect(places.flat().toSorted()).toEqual(names.toSorted());
+  for (const name of names) {
+    const at = workspaces.indexOf((await storedAs(account, name)).workspace_id);
+    expect(places[at]).toContain(name);
+  }
+  for (const name of names) await move(account, name, workspaces[0]);
+  expect(await namesIn(account, workspaces[1])).toEqual([]);
+  expect((await deleteWorkspace(account, workspaces[1])).status).toBe(200);
+  expect((await deleteWorkspace(account, workspaces[0])).body.domain_count).toBe(3);
+});
+
+test("a move and a deletion of the workspace at the same time end with the domain in a workspace that is there", async () => {
+  const account = await newAccount();
+  const [from, to] = await twoWorkspaces(account);
+  const { name } = await connected(account, { workspaceId: from });
+  const [moved, deleted] = await Promise.all([move(account, name, to), deleteWorkspace(account, to)]);
+  const at = (await storedAs(account, name)).workspace_id;
+  expect([moved.status, deleted.status, at]).toEqual(deleted.status === 200 ? [422, 200, from] : [200, 409, to]);
+});
+
+test("takes domain.move on both sides, and tells apart what is not seen and what is not allowed", async () => {
+  const account = await newAccount();
+  const [from, to] = await twoWorkspaces(account);
+  const { id, name } = await connected(account, { workspaceId: from });
+  const on = (workspaceId: string) => ({ type: "workspace" as const, id: workspaceId });
+  const missing = { detail: [expect.objectContaining({ loc: ["body", "workspace_id"], type: "not_found" })] };
+  const lacking = { code: "forbidden", required_capability: "domain.move" };
+
+  const nobodyThere = await newMember(account, { role: "manager", scope: on(from) });
+  expect(await move(account, name, to, nobodyThere)).toMatchObject({ status: 422, body: missing });
+  const viewerThere = await newMember(account, { role: "manager", scope: on(from) }, { role: "viewer", scope: on(to) });
+  expect(await move(account, name, to, viewerThere)).toMatchObject({ status: 403, body: lacking });
+  const viewerHere = await newMember(account, { role: "viewer", scope: on(from) }, { role: "manager", scope: on(to) });
+  expect(await move(account, name, to, viewerHere)).toMatchObject({ status: 403, body: lacking });
+  const nobodyHere = await newMember(account, { role: "manager", scope: on(to) });
+  expect((await move(account, name, to, nobodyHere)).status).toBe(404);
+  expect((await storedAs(account, name)).workspace_id).toBe(from);
+
+  const ofDomain = { capability: "domain.move" as const, scope: { type: "domain" as const, id } };
+  const both = await newMember(account, ofDomain, { capability: "domain.move", scope: on(to) });
+  expect((await move(account, name, to, both)).status).toBe(200);
+});
+
+test("refuses a workspace of another account as one that is not there, and changes nothing", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const { name } = await connected(account);
+  const before = await storedOf(account);
+  const foreign = await move(account, name, await newWorkspace(other, "Theirs"));
+  const unknown = await move(account, name, other.id);
+  expect(foreign).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ["body", "workspace_id"], type: "not_found" }] },
+  });
+  expect(masked(foreign.body)).toBe(masked(unknown.body));
+  expect((await move(account, name, "x")).body.detail).toMatchObject([{ loc: ["body", "workspace_id"] }]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("does not move a domain that is going away or that failed, and says which", async () => {
+  const account = await newAccount();
+  const to = await newWorkspace(account, "To");
+  const { name, workspace_id } = await connected(account);
+  for (const domain_status of ["releasing", "failed"]) {
+    await setStored(account, name, { status: domain_status, is_open: false });
+    expect((await move(account, name, to)).body).toMatchObject({
+      status: 409,
+      code: "domain_not_ready",
+      domain_status,
+    });
+  }
+  expect((await storedAs(account, name)).workspace_id).toBe(workspace_id);
+});

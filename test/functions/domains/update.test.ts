@@ -1,1 +1,240 @@
-import { test } from "vitest"; test.todo("later");
+import { expect, test } from "vitest";
+
+import { nameKey as registeredName } from "../../../shared/providers/registrar-embedded-names.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
+import { dig, quicklyActive, setStored, storedAs, write } from "../../support/domain-work.ts";
+import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+const update = (account: Account, name: string, body: unknown, headers: Record<string, string> = {}) =>
+  domainsRequest(account, "PATCH", `/${name}`, body, headers);
+
+const get = (account: Account, name: string) => domainsRequest(account, "GET", `/${name}`);
+
+const newTag = async ({ id, owner }: Account, name: string): Promise<string> =>
+  (await request("POST", `/v1/public/accounts/${id}/tags`, { token: owner.token, body: { name } })).body.id;
+
+const registrar = () => embeddedRegistrar(testTable(), () => new Date());
+
+/** A domain of the account that is registered through us; `registration` is what the account knows of that. */
+async function registered(account: Account, registration: Record<string, unknown> = {}): Promise<string> {
+  const { name } = await connected(account);
+  await registrar().register({ name, contact, autoRenew: false });
+  const { expiresAt, locked } = (await registrar().registration(name)) ?? {};
+  await setStored(account, name, {
+    source: "purchased",
+    registration: { status: "active", expires_at: expiresAt, locked, ...registration },
+  });
+  return name;
+}
+
+test("changes each setting, leaves what is not given, and answers what a GET answers", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const tag = await newTag(account, "Important");
+  const steps: [sent: object, shown: object][] = [
+    [{ redirect_url: "https://www.example.com/shop?a=b" }, { redirect_url: "https://www.example.com/shop?a=b" }],
+    [{ dmarc_policy: "quarantine" }, { dmarc_policy: "quarantine" }],
+    [{ dmarc_report_email: "Reports@Example.com" }, { dmarc_report_email: "reports@example.com" }],
+    [{ tag_ids: [tag, tag] }, { tags: [{ id: tag, name: "Important" }] }],
+    [{}, {}],
+    [
+      { redirect_url: null, dmarc_report_email: null, tag_ids: [] },
+      { redirect_url: null, dmarc_report_email: null, tags: [] },
+    ],
+  ];
+  let expected: object = (await get(account, name)).body;
+  for (const [sent, shown] of steps) {
+    const { status, body, headers } = await update(account, name, sent);
+    expected = { ...expected, ...shown, updated_at: body.updated_at };
+    expect([status, body], JSON.stringify(sent)).toEqual([200, expected]);
+    expect(await get(account, name)).toMatchObject({ body: expected, headers: { etag: headers["etag"] } });
+  }
+});
+
+test("publishes the DMARC policy and where to report, in the records and in the zone", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const published = async () => {
+    const { body } = await get(account, name);
+    const record = body.dns_records.find((one: { name: string }) => one.name === "_dmarc");
+    expect(record).toMatchObject({ is_system_managed: true, zone_status: "in_sync" });
+    expect(await dig(`_dmarc.${name}`, "TXT")).toEqual([record.value]);
+    expect(body.dns_record_count).toBe(7);
+    return record.value;
+  };
+  expect(await published()).toBe("v=DMARC1; p=none");
+  await update(account, name, { dmarc_policy: "reject" });
+  expect(await published()).toBe("v=DMARC1; p=reject");
+  await update(account, name, { dmarc_report_email: "dmarc@example.com" });
+  expect(await published()).toBe("v=DMARC1; p=reject; rua=mailto:dmarc@example.com");
+  const before = await get(account, name);
+  await update(account, name, { redirect_url: "https://example.com/" });
+  expect((await get(account, name)).body.dns_records).toEqual(before.body.dns_records);
+  await update(account, name, { dmarc_policy: "none", dmarc_report_email: null });
+  expect(await published()).toBe("v=DMARC1; p=none");
+});
+
+test("settings made before the delegation are in the records it brings", async () => {
+  const account = await newAccount();
+  const name = uniqueName();
+  await connected(account, { name });
+  await update(account, name, { dmarc_policy: "quarantine", dmarc_report_email: "dmarc@example.com" });
+  expect((await get(account, name)).body.dns_records).toEqual([]);
+
+  await delegated(account, name);
+  await domainsRequest(account, "POST", `/${name}/verify`);
+  expect(await dig(`_dmarc.${name}`, "TXT")).toEqual(["v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com"]);
+});
+
+const refused: [body: object, loc: unknown[]][] = [
+  [{ auto_renew: "yes" }, ["body", "auto_renew"]],
+  [{ auto_renew: null }, ["body", "auto_renew"]],
+  [{ redirect_url: "www.example.com" }, ["body", "redirect_url"]],
+  [{ redirect_url: "ftp://example.com/" }, ["body", "redirect_url"]],
+  [{ redirect_url: "javascript:alert(1)" }, ["body", "redirect_url"]],
+  [{ redirect_url: "https://me:secret@example.com/" }, ["body", "redirect_url"]],
+  [{ redirect_url: `https://example.com/${"a".repeat(2_048)}` }, ["body", "redirect_url"]],
+  [{ dmarc_policy: "delete" }, ["body", "dmarc_policy"]],
+  [{ dmarc_report_email: "me" }, ["body", "dmarc_report_email"]],
+  [{ dmarc_report_email: "me@example.com, you@example.com" }, ["body", "dmarc_report_email"]],
+  [{ dmarc_report_email: "me@example.com; p=none" }, ["body", "dmarc_report_email"]],
+  [{ dmarc_report_email: "me!10m@example.com" }, ["body", "dmarc_report_email"]],
+  [{ tag_ids: ["x"] }, ["body", "tag_ids", 0]],
+  [{ tag_ids: Array.from({ length: 21 }, () => "77777777-7777-4777-8777-777777777777") }, ["body", "tag_ids"]],
+  [{ status: "active" }, ["body", "status"]],
+  [{ name: "example.com" }, ["body", "name"]],
+  [{ workspace_id: "77777777-7777-4777-8777-777777777777" }, ["body", "workspace_id"]],
+];
+
+test("refuses what is no setting at its place, and changes nothing", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const before = await storedOf(account);
+  for (const [body, loc] of refused) {
+    const answer = await update(account, name, body);
+    const told = [answer.status, answer.body.detail];
+    expect(told, JSON.stringify(body)).toEqual([422, [expect.objectContaining({ loc })]]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("names every tag that is not there by its place, and changes nothing", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const { name } = await connected(account);
+  const [own, foreign] = [await newTag(account, "Mine"), await newTag(other, "Theirs")];
+  const { status, body } = await update(account, name, { tag_ids: [own, foreign, account.id], dmarc_policy: "reject" });
+  expect(status).toBe(422);
+  expect(body.detail).toMatchObject([
+    { loc: ["body", "tag_ids", 1], type: "not_found" },
+    { loc: ["body", "tag_ids", 2], type: "not_found" },
+  ]);
+  expect((await get(account, name)).body).toMatchObject({ tags: [], dmarc_policy: "none" });
+});
+
+test("a tag that is deleted is on no domain any more, and the others stay", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const [kept, gone] = [await newTag(account, "Kept"), await newTag(account, "Gone")];
+  await update(account, name, { tag_ids: [gone, kept] });
+  await request("DELETE", `/v1/public/accounts/${account.id}/tags/${gone}`, { token: account.owner.token });
+  const left = { tags: [{ id: kept, name: "Kept" }] };
+  expect((await get(account, name)).body).toMatchObject(left);
+  expect((await domainsRequest(account, "GET", `?tag_id=${kept}`)).body).toMatchObject({ items: [left], total: 1 });
+  expect((await update(account, name, { dmarc_policy: "reject" })).body).toMatchObject(left);
+});
+
+test("renews what is registered here, and says of a connected domain that it is not", async () => {
+  const account = await newAccount();
+  const { name: own } = await connected(account);
+  const refused = await update(account, own, { auto_renew: true });
+  expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "auto_renew"] }] } });
+
+  const name = await registered(account);
+  expect((await update(account, name, { auto_renew: true })).body).toMatchObject({ auto_renew: true });
+  expect(await registrar().registration(name)).toMatchObject({ autoRenew: true });
+  const half = await update(account, name, { auto_renew: false, tag_ids: [account.id] });
+  expect([half.status, (await registrar().registration(name))?.autoRenew]).toEqual([422, true]);
+  expect((await update(account, name, { auto_renew: false })).body).toMatchObject({ auto_renew: false });
+  expect(await registrar().registration(name)).toMatchObject({ autoRenew: false });
+});
+
+test("does not renew what is not registered yet, or not any more, and changes nothing", async () => {
+  const account = await newAccount();
+  const running = await registered(account, { status: "pending", expires_at: null });
+  await setStored(account, running, { status: "pending_registration" });
+  const ended = await registered(account);
+  await setStored(account, ended, { status: "expired" });
+  await write({ delete: registeredName(ended) });
+  for (const [name, domain_status] of [
+    [running, "pending_registration"],
+    [ended, "expired"],
+  ] as const) {
+    const { body } = await update(account, name, { auto_renew: true, dmarc_policy: "reject" });
+    expect(body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status });
+    expect((await get(account, name)).body).toMatchObject({ auto_renew: false, dmarc_policy: "none" });
+    expect((await update(account, name, { dmarc_policy: "reject" })).status).toBe(200);
+  }
+});
+
+test("refuses a change of what the caller did not see, also at the registrar", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  const seen = { "if-match": (await get(account, name)).headers["etag"] ?? "" };
+  expect((await update(account, name, { dmarc_policy: "reject" }, seen)).status).toBe(200);
+  for (const body of [{ dmarc_policy: "none" }, { auto_renew: true }]) {
+    expect((await update(account, name, body, seen)).body).toMatchObject({ status: 412, code: "precondition_failed" });
+  }
+  expect(await registrar().registration(name)).toMatchObject({ autoRenew: false });
+  const fresh = { "if-match": (await get(account, name)).headers["etag"] ?? "" };
+  expect((await update(account, name, { auto_renew: true }, fresh)).body).toMatchObject({ auto_renew: true });
+});
+
+test("concurrent changes of different settings all land, and of one setting one does", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const tag = await newTag(account, "Important");
+  const changes = [
+    { redirect_url: "https://example.com/" },
+    { dmarc_policy: "reject" },
+    { dmarc_report_email: "dmarc@example.com" },
+    { tag_ids: [tag] },
+  ];
+  const answers = await Promise.all(changes.map((body) => update(account, name, body)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const { body } = await get(account, name);
+  expect(body).toMatchObject({
+    redirect_url: "https://example.com/",
+    dmarc_policy: "reject",
+    dmarc_report_email: "dmarc@example.com",
+    tags: [{ id: tag }],
+  });
+  const dmarc = body.dns_records.find((one: { name: string }) => one.name === "_dmarc");
+  expect(dmarc.value).toBe("v=DMARC1; p=reject; rua=mailto:dmarc@example.com");
+  const policies = ["none", "quarantine", "reject"];
+  await Promise.all(policies.map((dmarc_policy) => update(account, name, { dmarc_policy })));
+  const last = (await storedAs(account, name)).dmarc_policy;
+  const after = (await get(account, name)).body.dns_records.find((one: { name: string }) => one.name === "_dmarc");
+  expect(after.value).toBe(`v=DMARC1; p=${last}; rua=mailto:dmarc@example.com`);
+});
+
+test("settings of a domain that is going away or that failed do not change, and the answer says which", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  for (const domain_status of ["releasing", "failed"]) {
+    await setStored(account, name, { status: domain_status, is_open: false });
+    const { body } = await update(account, name, { dmarc_policy: "reject" });
+    expect(body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status });
+  }
+});
+
+test("tells who may see but not change it which capability is missing", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const { token } = await newMember(account, { role: "viewer" });
+  const path = `/v1/public/accounts/${account.id}/domains/${name}`;
+  const { status, body } = await request("PATCH", path, { token, body: { dmarc_policy: "reject" } });
+  expect([status, body.required_capability]).toEqual([403, "domain.update"]);
+});

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { filesKeyOf } from "../../../infra/local/files-key.ts";
+import { filesKeyOf } from "../../../infra/local/derived-keys.ts";
 import { filePaths } from "../../../infra/local/files-page.ts";
 import { filesOf } from "../../../shared/providers/files.ts";
 import { gatewayFor, sendRequest, type Reply } from "./wire.ts";

@@ -1,0 +1,67 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
+import { addCredential } from "../../shared/credentials/manage.ts";
+import { weakness } from "../../shared/credentials/secret.ts";
+import { scopeInBody } from "../../shared/credentials/subjects.ts";
+import { DomainRef } from "../../shared/domains/name.ts";
+import { http } from "../../shared/http.ts";
+import { Id } from "../../shared/ids.ts";
+import { loginWork } from "../../shared/mailboxes/outside.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+const Value = z
+  .string()
+  .min(12)
+  .max(256)
+  .superRefine((value, context) => {
+    const message = weakness(value);
+    if (message !== undefined && value.length >= 12) context.addIssue({ code: "custom", message });
+  })
+  .meta({ description: "The password, 12 to 256 characters; either this, or `generate`." });
+
+export const route = defineRoute({
+  name: "credentials.add",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/credentials",
+  summary: "Create a master password",
+  description:
+    "A password for sending mail from every mailbox of a domain, a workspace, or the account when neither is given. Only its hash is kept: one that is generated is in this answer and never again.",
+  capability: "credential.manage",
+  subject: scopeInBody,
+  access: "write",
+  uses: ["secrets"],
+  secret: true,
+  limit: "sensitive",
+  params: AccountParams,
+  body: z
+    .strictObject({
+      name: CredentialName,
+      generate: z.boolean().default(false).meta({ description: "Whether the password is made here." }),
+      value: Value.optional(),
+      domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
+      workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
+    })
+    .superRefine(({ generate, value, domain, workspace_id }, context) => {
+      const complain = (member: string, message: string) =>
+        context.addIssue({ code: "custom", path: [member], message });
+      if (generate && value !== undefined) complain("value", "Give either a value, or generate: true");
+      if (!generate && value === undefined) complain("value", "Give a value, or generate: true");
+      if (domain !== undefined && workspace_id !== undefined)
+        complain("workspace_id", "Give either a domain or a workspace");
+    })
+    .meta({ id: "MasterPasswordCreate", description: "A new master password." }),
+  status: 201,
+  output: Credential.extend({
+    generated_secret: z
+      .string()
+      .optional()
+      .meta({ description: "The password, when it was made here: shown this once." }),
+  }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
+  problems: ["limit_reached", "upstream_unavailable"],
+  run: ({ params, body: { name, value }, found: scope }, context) =>
+    addCredential(params.account_id, { name, scope, value }, context, loginWork()),
+});
+
+export const handler = http(route);

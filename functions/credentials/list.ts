@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { Credential } from "../../shared/credentials/credential.ts";
+import { listCredentials } from "../../shared/credentials/manage.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "credentials.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/credentials",
+  summary: "List master passwords",
+  description: "The master passwords the caller may see, oldest first, without what one logs in with.",
+  capability: "credential.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(Credential, "master passwords").meta({
+    id: "MasterPasswordListResponse",
+    description: "A page of master passwords.",
+  }),
+  run: async ({ params, query }, context) => ({
+    ...(await listCredentials(params.account_id, query, context)),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

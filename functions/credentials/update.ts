@@ -1,0 +1,23 @@
+import * as z from "zod";
+
+import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
+import { renameCredential } from "../../shared/credentials/manage.ts";
+import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "credentials.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/credentials/{credential_id}",
+  summary: "Rename a master password",
+  capability: "credential.manage",
+  subject: credentialInPath,
+  access: "write",
+  params: CredentialParams,
+  body: z.strictObject({ name: CredentialName }).meta({ id: "MasterPasswordUpdate", description: "Its new name." }),
+  output: Credential,
+  run: ({ params, body }, context) => renameCredential(params.account_id, params.credential_id, body.name, context),
+});
+
+export const handler = http(route);

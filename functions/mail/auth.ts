@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+
+import type { Response } from "../../shared/answer.ts";
+import { charge } from "../../shared/limits/limiter.ts";
+import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/door.ts";
+import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/log-in.ts";
+import { mailServers } from "../../shared/mail/platform.ts";
+
+const longest = 1_000;
+
+/** nginx escapes what it puts into the headers that it sends us. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const said = (headers: Record<string, string>): Response => ({ statusCode: 200, headers });
+
+/** The longer somebody guesses on one connection, the longer each answer takes: up to half a minute. */
+const waitSeconds = (attempt: number): number =>
+  Math.min(30, mailServers().loginWaitSeconds * 2 ** Math.min(attempt - 1, 4));
+
+function refused(attempt: number): Response {
+  const wait = waitSeconds(attempt);
+  return said({
+    "auth-status": "Invalid login or password",
+    "auth-error-code": "535 5.7.8",
+    ...(wait === 0 ? {} : { "auth-wait": String(wait) }),
+  });
+}
+
+const later = (): Response =>
+  said({
+    "auth-status": "Temporary server problem, try again later",
+    "auth-error-code": "451 4.3.2",
+    "auth-wait": "3",
+  });
+
+function accepted({ address }: LoggedIn, protocol: Protocol): Response {
+  const { host, port } = mailServers()[protocol];
+  return said({ "auth-status": "OK", "auth-server": host, "auth-port": String(port), "auth-user": address });
+}
+
+/** An IPv4 address, or the /64 that one customer has of IPv6. */
+const networkOf = (ip: string): string => (ip.includes(":") ? ip.split(":").slice(0, 4).join(":") : ip);
+
+/** Charges an attempt to its address and to its source, before anything is computed for it. 429. */
+async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
+  const address = createHash("sha256").update(user.trim().toLowerCase()).digest("hex").slice(0, 32);
+  const limiter = { table, memory, log, now };
+  await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
+  await charge({ principalId: `login-from/${networkOf(source)}`, class: "login_source", cost: 1 }, limiter);
+}
+
+const protocolOf = (text: string | undefined): Protocol | undefined =>
+  text === "smtp" || text === "imap" ? text : undefined;
+
+async function answer({ headers }: MailRequest, work: MailWork) {
+  const protocol = protocolOf(headers["auth-protocol"]);
+  const user = unescaped(headers["auth-user"] ?? "");
+  const password = unescaped(headers["auth-pass"] ?? "");
+  const attempt = Number(headers["auth-login-attempt"] ?? "1") || 1;
+  const isReadable =
+    protocol !== undefined &&
+    (headers["auth-method"] ?? "plain") === "plain" &&
+    user !== "" &&
+    password !== "" &&
+    user.length <= longest &&
+    password.length <= longest;
+  if (!isReadable) return { response: refused(attempt), fields: { outcome: "unreadable" } };
+  await chargeAttempt(user, headers["client-ip"] ?? "", work);
+  const loggedIn = await logIn({ user, password, protocol }, work);
+  if (!loggedIn) return { response: refused(attempt), fields: { outcome: "refused", protocol } };
+  return {
+    response: accepted(loggedIn, protocol),
+    fields: { outcome: "accepted", protocol, account_id: loggedIn.accountId, domain_id: loggedIn.domain.id },
+  };
+}
+
+/**
+ * nginx's mail `auth_http` protocol: whether a password logs in to a mailbox by SMTP or IMAP, and which server serves
+ * it. The answer is in the headers of a 200, as nginx wants it, but for a request that is not a mail server's.
+ */
+export const handler = mailDoor("mail.auth", answer, (problem, requestId) =>
+  problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : later(),
+);

@@ -1,0 +1,42 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { domainInBody } from "../../shared/domains/find.ts";
+import { DomainRef } from "../../shared/domains/name.ts";
+import { http } from "../../shared/http.ts";
+import { addMailbox } from "../../shared/mailboxes/add.ts";
+import { LocalPart } from "../../shared/mailboxes/local-part.ts";
+import { Mailbox, PersonName } from "../../shared/mailboxes/mailbox.ts";
+import { loginWork } from "../../shared/mailboxes/outside.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "mailboxes.add",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/mailboxes",
+  summary: "Create a mailbox",
+  description: "Its password is made here, and shown once by `mailboxes.reveal_credentials`.",
+  capability: "mailbox.create",
+  subject: domainInBody,
+  access: "write",
+  uses: ["secrets"],
+  params: AccountParams,
+  body: z
+    .strictObject({
+      domain: DomainRef,
+      local_part: LocalPart,
+      first_name: PersonName.meta({ description: "Given name of who has it: 1 to 100 characters." }),
+      last_name: PersonName.meta({ description: "Family name of who has it: 1 to 100 characters." }),
+    })
+    .meta({ id: "MailboxCreate", description: "A new mailbox." }),
+  status: 201,
+  location: "/v1/public/accounts/{account_id}/mailboxes/{id}",
+  output: Mailbox,
+  problems: ["address_taken", "domain_not_ready", "upstream_unavailable"],
+  run: ({ body, found }, context) => {
+    const { local_part, first_name, last_name } = body;
+    return addMailbox(found, { local_part, first_name, last_name }, context, loginWork());
+  },
+});
+
+export const handler = http(route);

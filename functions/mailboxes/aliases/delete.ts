@@ -1,0 +1,22 @@
+import { http } from "../../../shared/http.ts";
+import { AliasText, removeAlias } from "../../../shared/mailboxes/aliases.ts";
+import { mailboxInPath, MailboxParams } from "../../../shared/mailboxes/find.ts";
+import { defineRoute, Empty } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "mailboxes.aliases.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases/{alias}",
+  summary: "Delete an alias",
+  capability: "mailbox.update",
+  subject: mailboxInPath,
+  access: "write",
+  params: MailboxParams.extend({ alias: AliasText }),
+  output: Empty,
+  run: async ({ params, found }, context) => {
+    await removeAlias(found, params.alias, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,28 @@
+import * as z from "zod";
+
+import { filesHere } from "../../../shared/billing/outside.ts";
+import { http } from "../../../shared/http.ts";
+import { Id } from "../../../shared/ids.ts";
+import { getExport, MailboxExport } from "../../../shared/mailboxes/export.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "mailboxes.exports.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/mailboxes/exports/{export_id}",
+  summary: "See how an export of mailboxes goes on",
+  description:
+    "How many mailboxes are in it so far, and once it is done where to download it. An extension of the specification.",
+  capability: "mailbox.export",
+  scope: "visible",
+  access: "read",
+  uses: ["files"],
+  params: z.strictObject({
+    account_id: Id.meta({ description: "The account's id." }),
+    export_id: Id.meta({ description: "The export's id." }),
+  }),
+  output: MailboxExport,
+  run: ({ params }, context) => getExport(params.account_id, params.export_id, context, filesHere),
+});
+
+export const handler = http(route);

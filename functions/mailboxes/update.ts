@@ -1,0 +1,29 @@
+import * as z from "zod";
+
+import { http } from "../../shared/http.ts";
+import { changeMailbox } from "../../shared/mailboxes/change.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
+import { Mailbox, PersonName } from "../../shared/mailboxes/mailbox.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "mailboxes.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}",
+  summary: "Update profile fields",
+  capability: "mailbox.update",
+  subject: mailboxInPath,
+  etag: true,
+  access: "write",
+  params: MailboxParams,
+  body: z
+    .strictObject({
+      first_name: PersonName.optional().meta({ description: "Given name of who has it: 1 to 100 characters." }),
+      last_name: PersonName.optional().meta({ description: "Family name of who has it: 1 to 100 characters." }),
+    })
+    .meta({ id: "MailboxUpdate", description: "What changes of a mailbox's profile." }),
+  output: Mailbox,
+  run: ({ body, found }, context) => changeMailbox(found, body, "updated", context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,96 @@
+import * as z from "zod";
+
+import { planWallet } from "../billing/wallet.ts";
+import { change } from "../changes/kind.ts";
+import type { Registration, RegistrarOperation } from "../providers/registrar.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { domainKind, holderKey, type Purchase, type StoredDomain } from "./domain.ts";
+import { domainById } from "./find.ts";
+import { domainViews } from "./view.ts";
+import { becoming, systemMover, type DomainWork, type Planned } from "./work.ts";
+
+/*
+ * Access patterns
+ *   whether the purchase is over that an operation at the registrar was of   DOMAIN#<name> / OPERATION#<operation id>
+ */
+const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
+
+/** Nobody searches for what came of a purchase longer than this: who registers is not known any more. */
+const keptSeconds = 60 * 86_400;
+
+/** Whether an operation is of a purchase that is over: it says nothing of the one that goes on now. */
+export const isOver = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
+  (await table.get(operationKey(name, operationId), z.object({}))) !== undefined;
+
+/** A domain whose registration is going on. */
+export type Bought = StoredDomain & { purchase: Purchase };
+
+export const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
+  domain?.status === "pending_registration" && domain.purchase !== undefined;
+
+/** How a purchase ends, and by which operation, as far as that is known. */
+type Conclusion = ({ failed: string } | { registration: Registration }) & { operation?: RegistrarOperation };
+
+/**
+ * The end of a purchase: the money is paid and the name is registered, or neither. Answers the domain as it is then,
+ * or nothing when it was over before, or somebody else is at it who may know better.
+ */
+export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { table, commit, now } = systemMover(work, domain.account_id);
+  const isFailed = "failed" in conclusion;
+  return commit(async () => {
+    const current = await domainById(table, domain.account_id, domain.id);
+    // What is registered is paid whoever saw it. That nothing is, only they know who were alone at it.
+    const isStale = isFailed && current?.version !== domain.version;
+    if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
+    const planned = isFailed
+      ? failure(current, conclusion.failed, now())
+      : success(current, conclusion.registration, now());
+    const kind = isFailed ? ("void" as const) : ("capture" as const);
+    const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
+    const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
+    return {
+      value: planned.after,
+      writes: [...planned.writes, ...over(domain.name, conclusion.operation, now()), ...wallet.writes],
+      changes: [
+        change(domainKind, isFailed ? "registration_failed" : "registered", domain.id, { before, after }),
+        ...wallet.changes,
+      ],
+    };
+  });
+}
+
+const over = (name: string, operation: RegistrarOperation | undefined, now: Date): Write[] =>
+  operation === undefined
+    ? []
+    : [{ put: { ...operationKey(name, operation.id), ttl: Math.ceil(now.getTime() / 1_000) + keptSeconds } }];
+
+type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
+
+function success(domain: Bought, { expiresAt, locked }: Registration, now: Date): Ended {
+  return becoming(domain, {
+    status: "pending_delegation",
+    registration: { status: "active", expires_at: new Date(expiresAt).toISOString(), locked },
+    purchase: { ...domain.purchase, stage: "captured" },
+    failures: 0,
+    due_at: now.toISOString(),
+    updated_at: now.toISOString(),
+  });
+}
+
+/** The name is free for others, and for another try. */
+function failure(domain: Bought, reason: string, now: Date): Ended {
+  const { after, writes } = becoming(domain, {
+    status: "failed",
+    status_reason: reason,
+    is_open: false,
+    registration: { status: "failed", expires_at: null, locked: false },
+    purchase: { ...domain.purchase, stage: "voided" },
+    failures: 0,
+    due_at: null,
+    updated_at: now.toISOString(),
+  });
+  const freed: Write = { delete: holderKey(domain.name), if: { domain_id: domain.id } };
+  return { after, writes: [...writes, freed] };
+}

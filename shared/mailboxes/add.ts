@@ -1,0 +1,51 @@
+import type { StoredDomain } from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { notFound, Problem } from "../errors.ts";
+import type { Secrets } from "../providers/secrets.ts";
+import type { Context } from "../route.ts";
+import type { Table } from "../table/table.ts";
+import { newLogin } from "./login.ts";
+import type { Mailbox } from "./mailbox.ts";
+import { AddressTaken, planMailboxes, requireTaking, type Person } from "./plan.ts";
+import { mailboxViews } from "./view.ts";
+
+type Work = { table: Table; secrets: Secrets };
+
+/** The conflict as a caller is told it. */
+export const taken = ({ local, mailboxId }: AddressTaken, domain: string): Problem =>
+  new Problem(
+    "address_taken",
+    `${local === "*" ? "The catch-all" : local}@${domain} is an address of a mailbox already.`,
+    {
+      conflicts_with: mailboxId,
+    },
+  );
+
+/** The domain as it is now, for one transaction, if it takes mailboxes. 404, 409 `domain_not_ready`. */
+export async function takingDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
+  const domain = await domainById(table, account_id, id);
+  if (!domain) throw notFound();
+  requireTaking(domain);
+  return domain;
+}
+
+/** Creates a mailbox with a password nobody has seen. 409 `address_taken`, `domain_not_ready`. */
+export async function addMailbox(found: StoredDomain, person: Person, context: Context, work: Work): Promise<Mailbox> {
+  requireTaking(found);
+  const login = await newLogin(found.account_id, work);
+  const { table, commit, now, keyId } = context;
+  try {
+    return await commit(async () => {
+      const domain = await takingDomain(found, context);
+      const { mailboxes, writes, changes } = await planMailboxes(table, domain, [{ person, login }], {
+        now: now(),
+        madeBy: keyId,
+      });
+      const [view] = await mailboxViews(table, found.account_id, mailboxes);
+      if (!view) throw notFound();
+      return { value: view, writes, changes };
+    });
+  } catch (error) {
+    throw error instanceof AddressTaken ? taken(error, found.name) : error;
+  }
+}

@@ -1,0 +1,99 @@
+import * as z from "zod";
+
+import { covers, scopesHeld, type Permissions } from "../auth/permissions.ts";
+import { domainsAmong } from "../domains/among.ts";
+import type { StoredDomain } from "../domains/domain.ts";
+import { domainByRef, scopesOfDomain } from "../domains/find.ts";
+import { visibleDomains } from "../domains/list.ts";
+import { rowKey, type List } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Item } from "../table/writes.ts";
+import type { MailboxFilter } from "./list.ts";
+import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox, type Mailbox } from "./mailbox.ts";
+import { mailboxViews } from "./view.ts";
+
+const chunk = 250;
+const lastOrdinal = 2 ** 33;
+
+/** The rows of a list in their order, a chunk at a time, whatever is added or deleted meanwhile. */
+async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
+  let from = rowKey(list, 0).SK;
+  const to = rowKey(list, lastOrdinal).SK;
+  for (let isFirst = true; ; isFirst = false) {
+    const rows = await table.between(list.partition, from, to, { limit: chunk });
+    const fresh = isFirst ? rows : rows.filter(({ SK }) => SK > from);
+    if (fresh.length > 0) yield fresh;
+    const last = rows.at(-1);
+    if (!last || rows.length < chunk) return;
+    from = last.SK;
+  }
+}
+
+const Reference = z.object({ mailbox_id: z.string() });
+
+async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): AsyncGenerator<StoredMailbox[]> {
+  for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
+    const ids = rows.map((row) => Reference.parse(row).mailbox_id);
+    const found = await table.getMany(ids.map((one) => mailboxKey(accountId, one)));
+    yield found.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
+  }
+}
+
+type Asker = { table: Reader; permissions: Permissions };
+
+const manyDomains = 100_000;
+
+async function* selected(
+  accountId: string,
+  { domain: ref, workspace_id }: MailboxFilter,
+  asker: Asker,
+): AsyncGenerator<StoredMailbox[]> {
+  const { table, permissions } = asker;
+  const isAll = covers(permissions, "mailbox.export", []);
+  if (ref === undefined && workspace_id === undefined && isAll) {
+    for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield rows.map((row) => StoredMailbox.parse(row));
+    return;
+  }
+  const one = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
+  const wanted = one ? [one] : [];
+  const domains =
+    ref === undefined ? await visibleDomains(accountId, "mailbox.export", manyDomains, asker, workspace_id) : wanted;
+  const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
+  const seen = (domains ?? []).filter(
+    (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
+  );
+  for (const home of seen) yield* inDomain(table, accountId, home);
+  if (isAll) return;
+  const ids = scopesHeld(permissions, "mailbox.export", "mailbox");
+  const rows = ids === "all" ? [] : await table.getMany(ids.map((id) => mailboxKey(accountId, id)));
+  const named = rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
+  const homes = new Map(
+    (
+      await domainsAmong(
+        table,
+        accountId,
+        named.map(({ domain_id }) => domain_id),
+      )
+    ).map((home) => [home.id, home]),
+  );
+  yield named.filter(({ domain_id }) => {
+    const home = homes.get(domain_id);
+    const isCovered = home !== undefined && covers(permissions, "mailbox.export", scopesOfDomain(home));
+    return home !== undefined && !isCovered && isIn(home) && (ref === undefined || home.id === one?.id);
+  });
+}
+
+/** All mailboxes that a filter leaves and somebody may export, a chunk at a time; memory is that of a chunk. */
+export async function* eachMailbox(
+  accountId: string,
+  { search, ...where }: MailboxFilter,
+  asker: Asker,
+): AsyncGenerator<Mailbox[]> {
+  for await (const mailboxes of selected(accountId, where, asker)) {
+    const views = await mailboxViews(asker.table, accountId, mailboxes);
+    yield search === undefined ? views : views.filter((view) => isLike(view, search));
+  }
+}
+
+const isLike = ({ primary_email, first_name, last_name }: Mailbox, text: string): boolean =>
+  primary_email.includes(text) || `${first_name} ${last_name}`.toLowerCase().includes(text);

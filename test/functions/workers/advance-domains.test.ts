@@ -1,0 +1,412 @@
+import { randomUUID } from "node:crypto";
+
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+
+import { handler } from "../../../functions/workers/advance-domains.ts";
+import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
+import { ensureTable } from "../../../infra/local/engine.ts";
+import { changesOf } from "../../../shared/changes/record.ts";
+import { openResolver } from "../../../shared/dns/resolver.ts";
+import { advanceDomain } from "../../../shared/domains/advance.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
+import { domainQueue } from "../../../shared/domains/queues.ts";
+import { sweepDomains } from "../../../shared/domains/sweep.ts";
+import { Problem } from "../../../shared/errors.ts";
+import { delegate } from "../../../shared/providers/registrar-embedded-names.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
+import { dueWrite, readDue } from "../../../shared/table/due.ts";
+import { readEntries } from "../../../shared/table/journal.ts";
+import { syncZone } from "../../../shared/zones/sync.ts";
+import { getZone, zoneKey, zoneQueue } from "../../../shared/zones/zone.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { dnsNetwork } from "../../support/dns-network.ts";
+import { advance, dig, quicklyActive, setStored, storedAs, workAt, write } from "../../support/domain-work.ts";
+import { connected, contact, delegated, domainsRequest } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const elsewhere = ["ns1.other.example", "ns2.other.example"];
+const minuteMs = 60_000;
+const dayMs = 1_440 * minuteMs;
+
+let dns: LocalDns;
+
+// What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
+beforeAll(async () => {
+  const name = `domains-${randomUUID()}`;
+  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
+  process.env["TABLE_NAME"] = name;
+  dns = await startLocalDns({ table: testTable(), port: 0, onError: (what, error) => console.error(what, error) });
+  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+});
+afterAll(() => dns.stop());
+afterEach(() => void vi.useRealTimers());
+
+const get = async (account: Account, name: string) => (await domainsRequest(account, "GET", `/${name}`)).body;
+
+/** What happened to domains of an account, the oldest first. */
+async function eventsOf({ id }: Pick<Account, "id">): Promise<unknown[]> {
+  const keep = (row: Record<string, unknown>) => row["resource_type"] === "domain";
+  const { rows } = await readEntries(
+    testTable(),
+    changesOf(id),
+    { skip: 0, take: 100, keep },
+    new Date(Date.now() + 400 * dayMs),
+  );
+  return rows.map(({ type }) => String(type).replace("domain.", "")).toReversed();
+}
+
+const isFirm = async (name: string): Promise<unknown> => (await testTable().getMany([holderKey(name)]))[0]?.["firm"];
+
+const dueAt = async (account: Account, name: string): Promise<Date> => {
+  const { due_at } = await storedAs(account, name);
+  return new Date(due_at ?? Number.NaN);
+};
+
+/** Takes up what is due of a domain several times, each time when it is; answers its last state. */
+async function advanceTimes(times: number, account: Account, name: string) {
+  let last = await storedAs(account, name);
+  for (let time = 0; time < times; time++) last = (await advance(account, name)) ?? last;
+  return last;
+}
+
+test("a domain becomes active once it is delegated, without anybody asking, and not before it is due", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  await delegated(account, name);
+  const before = await storedAs(account, name);
+  await handler();
+  expect(await storedAs(account, name)).toEqual(before);
+  vi.useFakeTimers({ toFake: ["Date"], now: await dueAt(account, name) });
+  await handler();
+  vi.useRealTimers();
+  expect(await get(account, name)).toMatchObject({ status: "active", dns_record_count: 7 });
+  expect(await dig(name, "MX")).toHaveLength(2);
+  expect(await eventsOf(account)).toEqual(["created", "verified"]);
+  expect(await isFirm(name)).toBe(true);
+});
+
+test("looks for a delegation less and less often, at last once a day, and says nothing of it", async () => {
+  const account = await newAccount();
+  const { name, created_at, updated_at } = await connected(account);
+  const waits: number[] = [];
+  let last = Date.parse(created_at);
+  for (let look = 0; look < 12; look++) {
+    const due = (await dueAt(account, name)).getTime();
+    waits.push((due - last) / minuteMs);
+    last = due;
+    await advance(account, name);
+  }
+  expect(waits).toEqual([1, 1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440, 1_440]);
+  expect(await eventsOf(account)).toEqual(["created"]);
+  expect(await get(account, name)).toMatchObject({ status: "pending_delegation", updated_at });
+});
+
+test("a domain is degraded once it was found wanting twice in a row, and active again once it is not", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await delegate(testTable(), name, elsewhere);
+  expect(await advance(account, name)).toMatchObject({ status: "active", failures: 1 });
+  expect(await advance(account, name)).toMatchObject({ status: "degraded", failures: 2 });
+  expect(await get(account, name)).toMatchObject({
+    status: "degraded",
+    outbound_routing_ready: false,
+    status_reason: expect.stringContaining(`At the registrar of ${name}`),
+  });
+  expect(await advance(account, name)).toMatchObject({ status: "degraded", failures: 3 });
+  await delegated(account, name);
+  expect(await advance(account, name)).toMatchObject({ status: "active", failures: 0, status_reason: null });
+  expect(await eventsOf(account)).toEqual(["created", "verified", "degraded", "recovered"]);
+  expect(await isFirm(name)).toBe(true);
+});
+
+test("a domain that was found wanting once, and is not again, stays active, and is looked at a day later", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  for (let time = 0; time < 2; time++) {
+    await delegate(testTable(), name, elsewhere);
+    expect(await advance(account, name)).toMatchObject({ status: "active", failures: 1 });
+    await delegated(account, name);
+    const at = await dueAt(account, name);
+    expect(await advance(account, name)).toMatchObject({ status: "active", failures: 0 });
+    const waited = (await dueAt(account, name)).getTime() - at.getTime();
+    expect(Math.abs(waited / dayMs - 1)).toBeLessThanOrEqual(0.101);
+  }
+  expect(await eventsOf(account)).toEqual(["created", "verified"]);
+});
+
+test("what could not be found out changes nothing of a domain, and is asked again in an hour", async () => {
+  const account = await newAccount();
+  const names = { active: (await quicklyActive(account)).name, degraded: (await quicklyActive(account)).name };
+  await setStored(account, names.degraded, {
+    status: "degraded",
+    status_reason: "It was delegated elsewhere.",
+    failures: 5,
+  });
+  const { endpoint } = await dnsNetwork().addAsLiked({});
+  const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 40 });
+  for (const name of Object.values(names)) {
+    const before = await storedAs(account, name);
+    const after = await advance(account, name, { resolver });
+    const due_at = new Date(Date.parse(before.due_at ?? "") + 60 * minuteMs).toISOString();
+    expect(after).toEqual({ ...before, due_at, version: before.version + 1 });
+  }
+});
+
+test("a wrong DMARC record alone makes no domain degraded", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const { id } = await storedAs(account, name);
+  const { zone_id = "" } = (await getZone(testTable(), account.id, id)) ?? {};
+  await workAt(new Date()).dns.changeZone(zone_id, [{ remove: { name: `_dmarc.${name}`, type: "TXT" } }]);
+  expect(await advanceTimes(3, account, name)).toMatchObject({ status: "active", failures: 0 });
+  await workAt(new Date()).dns.changeZone(zone_id, [{ remove: { name, type: "MX" } }]);
+  expect(await advanceTimes(2, account, name)).toMatchObject({
+    status: "degraded",
+    status_reason: "Mail does not come to mx1.hosted-mail.example.",
+  });
+});
+
+test("a name that has long been delegated elsewhere goes to who proves it, and brings nothing with it", async () => {
+  const [old, newcomer] = [await newAccount(), await newAccount()];
+  const { name } = await quicklyActive(old);
+  await delegated(newcomer, name);
+  const workspaceId = await newWorkspace(newcomer, "Sales");
+  await advanceTimes(2, old, name);
+  await setStored(old, name, { failures: 11 });
+  await advanceTimes(1, old, name);
+  expect(await isFirm(name)).toBe(true);
+  await expect(connected(newcomer, { name, workspaceId })).rejects.toThrow("domain_taken");
+  await advanceTimes(1, old, name);
+  expect(await isFirm(name)).toBe(false);
+
+  const oldKey = await dig(`hm1._domainkey.${name}`, "TXT");
+  const { id, nameservers } = await connected(newcomer, { name, workspaceId });
+  expect((await domainsRequest(newcomer, "POST", `/${name}/verify`)).body).toMatchObject({
+    verified: true,
+    status: "active",
+  });
+  // The zone of the old holder is in the way until that is gone.
+  expect((await get(newcomer, name)).dns_records[0]).toMatchObject({ zone_status: "pending" });
+  expect(await dig(`hm1._domainkey.${name}`, "TXT")).toEqual(oldKey);
+  expect(await advance(old, name)).toBeUndefined();
+  expect(await dig(name, "MX")).toBe("EREFUSED");
+  await syncZone(newcomer.id, id, workAt(new Date()));
+  expect(await dig(name, "NS")).toEqual(nameservers.toSorted());
+  expect(await dig(`hm1._domainkey.${name}`, "TXT")).not.toEqual(oldKey);
+  expect((await get(newcomer, name)).dns_records[0]).toMatchObject({ zone_status: "in_sync" });
+  const events = ["created", "verified", "degraded", "taken_over", "deleted"];
+  expect(new Set(await eventsOf(old))).toEqual(new Set(events));
+});
+
+test("a name that is delegated to its account again before anybody else proves it is firmly that account's", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await delegate(testTable(), name, elsewhere);
+  await setStored(account, name, { failures: 12, status: "degraded" });
+  await advanceTimes(1, account, name);
+  expect(await isFirm(name)).toBe(false);
+  await delegated(account, name);
+  expect(await advance(account, name)).toMatchObject({ status: "active" });
+  expect(await isFirm(name)).toBe(true);
+});
+
+const silent = () => Promise.reject(new Problem("upstream_unavailable", "It is silent."));
+
+test("a zone that could not be brought up to date is later", async () => {
+  const account = await newAccount();
+  const { id, name } = await connected(account);
+  await delegated(account, name);
+  const { dns } = workAt(new Date());
+  expect(await advance(account, name, { dns: { ...dns, createZone: silent } })).toMatchObject({ status: "active" });
+  const pending = await get(account, name);
+  expect(pending.dns_records.map((one: { zone_status: string }) => one.zone_status)).toEqual(Array(7).fill("pending"));
+  expect(await dig(name, "MX")).toBe("EREFUSED");
+  const zoneDue = async () => new Date((await getZone(testTable(), account.id, id))?.due_at ?? Number.NaN);
+  const at = await zoneDue();
+  await syncZone(account.id, id, workAt(at, { dns: { ...dns, changeZone: silent } }));
+  expect(await dig(name, "MX")).toBe("ENODATA");
+  expect(await zoneDue()).toEqual(at);
+  await sweepDomains(workAt(at));
+  expect(await dig(name, "MX")).toHaveLength(2);
+  expect((await get(account, name)).dns_records[0]).toMatchObject({ zone_status: "in_sync" });
+  expect((await getZone(testTable(), account.id, id))?.due_at).toBeNull();
+  expect((await readDue(testTable(), zoneQueue, at)).flat().filter(({ place }) => place.includes(id))).toEqual([]);
+});
+
+test("records that not all nameservers have yet are pending until they do", async () => {
+  const account = await newAccount();
+  const { id, name } = await connected(account);
+  await delegated(account, name);
+  const { dns } = workAt(new Date());
+  let isInSync = false;
+  const slow = {
+    ...dns,
+    changeZone: async (...given: Parameters<typeof dns.changeZone>) => ({
+      ...(await dns.changeZone(...given)),
+      isInSync,
+    }),
+    isInSync: async () => isInSync,
+  };
+  await advance(account, name, { dns: slow });
+  for (const expected of ["pending", "pending", "in_sync"]) {
+    expect((await get(account, name)).dns_records[0]).toMatchObject({ zone_status: expected });
+    const { due_at } = (await getZone(testTable(), account.id, id)) ?? {};
+    expect(due_at === null).toBe(expected === "in_sync");
+    if (due_at) await syncZone(account.id, id, workAt(new Date(due_at), { dns: slow }));
+    isInSync = true;
+  }
+});
+
+test("the lease of a process that died lapses, and the worker does its work", async () => {
+  const account = await newAccount();
+  const { id, name } = await quicklyActive(account);
+  const key = zoneKey(account.id, id);
+  const until = new Date(Date.now() + 2 * minuteMs);
+  await write({ update: key, set: { lease_owner: "somebody who died", lease_until: until.toISOString() } });
+  const { body } = await domainsRequest(account, "PATCH", `/${name}`, { dmarc_policy: "reject" });
+  const dmarcOf = (domain: { dns_records: { name: string }[] }) =>
+    domain.dns_records.find((one) => one.name === "_dmarc");
+  expect(dmarcOf(body)).toMatchObject({ value: "v=DMARC1; p=reject", zone_status: "pending" });
+  const { due_at } = (await getZone(testTable(), account.id, id)) ?? {};
+  await syncZone(account.id, id, workAt(new Date(due_at ?? "")));
+  expect(await dig(`_dmarc.${name}`, "TXT")).toEqual(["v=DMARC1; p=none"]);
+  await syncZone(account.id, id, workAt(until));
+  expect(await dig(`_dmarc.${name}`, "TXT")).toEqual(["v=DMARC1; p=reject"]);
+  expect(dmarcOf(await get(account, name))).toMatchObject({ zone_status: "in_sync" });
+});
+
+/** A domain that is registered through us, and not delegated yet. */
+async function registered(account: Account): Promise<string> {
+  const { name } = await connected(account);
+  const registrar = embeddedRegistrar(testTable(), () => new Date());
+  await registrar.register({ name, contact, autoRenew: false });
+  const { expiresAt, locked } = (await registrar.registration(name)) ?? {};
+  const registration = { status: "active", expires_at: expiresAt, locked };
+  await setStored(account, name, { source: "purchased", registration });
+  return name;
+}
+
+test("delegates what is registered here to its account, renews it as it is set, and makes it active", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  await setStored(account, name, { auto_renew: true });
+  expect(await advance(account, name)).toMatchObject({ status: "active" });
+  const { nameservers } = await storedAs(account, name);
+  const known = await embeddedRegistrar(testTable(), () => new Date()).registration(name);
+  expect(known).toMatchObject({ nameservers, autoRenew: true });
+});
+
+test("a domain whose registration ended is expired, whatever its DNS says, until it is registered again", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  await advance(account, name);
+  const key = await dig(`hm1._domainkey.${name}`, "TXT");
+  const { registration } = await storedAs(account, name);
+  const end = new Date(registration?.expires_at ?? "");
+  const { id, due_at } = await storedAs(account, name);
+  await advanceDomain(account.id, id, due_at ?? "", workAt(end));
+  expect(await storedAs(account, name)).toMatchObject({
+    status: "expired",
+    status_reason: "Its registration has ended.",
+  });
+  for (let day = 0; day < 3; day++) expect(await advance(account, name)).toMatchObject({ status: "expired" });
+  expect(await eventsOf(account)).toEqual(["created", "verified", "updated"]);
+  expect(await isFirm(name)).toBe(false);
+
+  const { registrar } = workAt(new Date());
+  const known = await registrar.registration(name);
+  if (!known) throw new Error("it is not registered");
+  const renewed = { ...known, expiresAt: new Date(end.getTime() + 365 * dayMs).toISOString() };
+  const later = { registrar: { ...registrar, registration: async () => renewed } };
+  expect(await advance(account, name, later)).toMatchObject({ status: "active", status_reason: null });
+  expect(await dig(`hm1._domainkey.${name}`, "TXT")).toEqual(key);
+  expect(await isFirm(name)).toBe(true);
+  expect((await getZone(testTable(), account.id, id))?.due_at).toBeNull();
+});
+
+test("a registrar that does not answer leaves everything as it is, and due", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  const before = await storedAs(account, name);
+  const { registrar } = workAt(new Date());
+  await expect(advance(account, name, { registrar: { ...registrar, registration: silent } })).rejects.toThrow("silent");
+  expect(await storedAs(account, name)).toEqual(before);
+});
+
+test("what cannot be done of one domain is in no other's way, and stays due", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [failing, fine] = [await registered(account), (await connected(other)).name];
+  await delegated(other, fine);
+  const at = new Date(Math.max((await dueAt(account, failing)).getTime(), (await dueAt(other, fine)).getTime()));
+  const { registrar } = workAt(at);
+  const broken = { ...registrar, registration: () => Promise.reject(new Error("It is broken.")) };
+  const swept = await sweepDomains(workAt(at, { registrar: broken }));
+  expect(swept.failed).toBeGreaterThanOrEqual(1);
+  expect(swept.done).toBe(swept.due - swept.failed);
+  expect(await storedAs(other, fine)).toMatchObject({ status: "active" });
+  expect(await storedAs(account, failing)).toMatchObject({ status: "pending_delegation" });
+  expect(await advance(account, failing)).toMatchObject({ status: "active" });
+});
+
+test("forgets what was due of domains and zones that are gone, or due at another time", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const at = (await dueAt(account, name)).toISOString();
+  const place = [account.id, (await storedAs(account, name)).id] as const;
+  const early = new Date(Date.parse(at) - 1_000).toISOString();
+  for (const queue of [domainQueue, zoneQueue]) {
+    for (const one of [place, [account.id, account.id] as const]) await write(dueWrite(queue, one, early));
+  }
+  await sweepDomains(workAt(new Date(early)));
+  const left = await Promise.all([domainQueue, zoneQueue].map((queue) => readDue(testTable(), queue, new Date(at))));
+  const own = left.flat(2).filter((one) => one.place[0] === account.id);
+  expect(own).toEqual([{ at, place: [...place] }]);
+});
+
+test("takes up no more than it may in one run", async () => {
+  const account = await newAccount();
+  const names = [(await connected(account)).name, (await connected(account)).name, (await connected(account)).name];
+  const at = await dueAt(account, names[2] ?? "");
+  const swept = await sweepDomains(workAt(at), { limit: 2 });
+  expect(swept).toMatchObject({ done: 2, failed: 0 });
+  expect(swept.due).toBeGreaterThanOrEqual(3);
+});
+
+test("two workers at one domain at the same time come to what one would", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  await delegated(account, name);
+  const { id, due_at } = await storedAs(account, name);
+  const work = workAt(new Date(due_at ?? ""));
+  await Promise.all([0, 1, 2].map(() => advanceDomain(account.id, id, due_at ?? "", work)));
+  expect(await get(account, name)).toMatchObject({ status: "active", dns_record_count: 7 });
+  expect(await eventsOf(account)).toEqual(["created", "verified"]);
+});
+
+test("whatever a worker that dies has done, the next one does the rest", async () => {
+  const account = await newAccount();
+  const scene = async () => {
+    const { name } = await connected(account);
+    await delegated(account, name);
+    const { id, due_at } = await storedAs(account, name);
+    return { id, name, run: () => advanceDomain(account.id, id, due_at ?? "", workAt(new Date(due_at ?? ""))) };
+  };
+  const { calls } = await withFault(undefined, -1, (await scene()).run);
+  const places = calls.flatMap((command, at) => (/^(?:Transact|Put|Update|Delete)/.test(command) ? [at] : []));
+  expect(places.length).toBeGreaterThan(3);
+  for (const at of places) {
+    const { id, name, run } = await scene();
+    await withFault("answer lost", at, () => run().catch(() => undefined));
+    const zone = await getZone(testTable(), account.id, id);
+    const { status, due_at } = await storedAs(account, name);
+    // By then a lease has lapsed.
+    const later = workAt(new Date(Date.parse(due_at ?? "") + 3 * minuteMs));
+    if (status !== "active") await advanceDomain(account.id, id, due_at ?? "", later);
+    else if (zone?.due_at) await syncZone(account.id, id, later);
+    expect(await get(account, name), `dead at call ${at}`).toMatchObject({ status: "active", dns_record_count: 7 });
+    expect(await dig(name, "MX"), `dead at call ${at}`).toHaveLength(2);
+    expect((await get(account, name)).dns_records[0], `dead at call ${at}`).toMatchObject({ zone_status: "in_sync" });
+  }
+  expect((await eventsOf(account)).filter((type) => type === "verified")).toHaveLength(places.length + 1);
+});

@@ -1,0 +1,132 @@
+import { advanceDomain } from "../../shared/domains/advance.ts";
+import { continueBatch } from "../../shared/domains/continue-batch.ts";
+import type { StoredDomain } from "../../shared/domains/domain.ts";
+import { moveDomain } from "../../shared/domains/move.ts";
+import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
+import type { DomainWork } from "../../shared/domains/work.ts";
+import { Problem, type ProblemCode } from "../../shared/errors.ts";
+import { deliver, spend, topUp } from "./billing-actors.ts";
+import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
+import { buy, buyAgain, buyThese } from "./purchases-buyers.ts";
+import type { Due } from "./purchases-facts.ts";
+import { registrarOf } from "./purchases-registrar.ts";
+import { unsettle } from "./purchases-registry.ts";
+import { dns, workOf, type PurchaseScene } from "./purchases-scene.ts";
+import type { Random } from "./random.ts";
+import type { Actor, World } from "./world.ts";
+
+type Act = (scene: PurchaseScene, world: World, random: Random, accountId: string) => Promise<unknown>;
+
+/** Answers that a caller may get; whatever else is thrown is a mistake. */
+const answers = new Set<ProblemCode>([
+  "busy",
+  "upstream_unavailable",
+  "quote_changed",
+  "domain_not_ready",
+  "not_found",
+]);
+
+const acting = (scene: PurchaseScene, name: string, weight: number, act: Act): Actor => ({
+  name,
+  weight,
+  run: async (world, random) => {
+    try {
+      await act(scene, world, random, random.pick(scene.accounts));
+      world.note("done");
+    } catch (error) {
+      if (!(error instanceof Problem) || !answers.has(error.code)) throw error;
+      world.note(`learns: ${error.message}`);
+    }
+  },
+});
+
+export const purchaseActors = (scene: PurchaseScene): Actor[] => [
+  acting(scene, "buy", 6, buy),
+  acting(scene, "buy-again", 2, buyAgain),
+  acting(scene, "work", 30, work),
+  acting(scene, "remove", 5, remove),
+  acting(scene, "pass-on", 4, passOn),
+  acting(scene, "move", 1, move),
+  acting(scene, "pay", 6, pay),
+  acting(scene, "top-up", 1, topUp),
+  acting(scene, "spend", 1, spend),
+  acting(scene, "time", 4, time),
+  acting(scene, "registry", 1, async ({ registry }, world, random) => world.note(unsettle(registry, random))),
+];
+
+/** Takes up what is due, as one run of the worker does: several things at once, some of which others are at too. */
+const work: Act = async (scene, world, random) => {
+  const due = dueNow(scene, world);
+  if (due.length === 0) await time(scene, world, random, "");
+  const [batches, domains] = [true, false].map((isBatch) =>
+    random.shuffle(dueNow(scene, world).filter(({ queue }) => (queue === "PURCHASE_DUE") === isBatch)),
+  );
+  const some = [...(batches ?? []), ...(domains ?? [])].slice(0, random.pick([1, 1, 2, 4]));
+  const own = workOf(scene, world, random);
+  const results = await Promise.allSettled(some.map((one) => doDue(one, own)));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed) throw failed.reason;
+};
+
+/** What is due at this moment, the earliest first. */
+export function dueNow(scene: PurchaseScene, world: World): Due[] {
+  const now = nowOf(scene, world)().toISOString();
+  const due = [...scene.facts.due.values()].filter(({ at }) => at <= now);
+  return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+}
+
+/** Does one thing that is due, as the sweep does. */
+export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
+  queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
+
+/** Deletes a domain, as the route does; mostly one that it can. */
+const remove: Act = async (scene, world, random) => {
+  const rows = [...scene.facts.rows.values()];
+  const ready = rows.filter(({ status }) => status !== "pending_registration");
+  const some = random.chance(0.95) ? ready : rows;
+  if (some.length > 0) await removeOne(scene, world, random, random.pick(some));
+};
+
+async function removeOne(scene: PurchaseScene, world: World, random: Random, found: StoredDomain): Promise<void> {
+  const { account_id, id, name, status } = found;
+  world.note(`removes ${name}, which is ${status}`);
+  const context = contextOf(scene, world, account_id);
+  const registrar = registrarOf(scene, world, random);
+  await beginRelease(found, context);
+  await finishRelease(account_id, id, context, { dns, registrar });
+}
+
+/** One account gives a name up, and another one waits for it. */
+const passOn: Act = async (scene, world, random) => {
+  const rows = [...scene.facts.rows.values()].filter(({ status }) => status !== "pending_registration");
+  if (rows.length === 0) return;
+  const found = random.pick(rows);
+  await removeOne(scene, world, random, found);
+  const other = scene.accounts.find((accountId) => accountId !== found.account_id) ?? "";
+  await buyThese(scene, world, random, { accountId: other, names: [found.name] });
+  await work(scene, world, random, other);
+};
+
+/** Moves a domain to the other workspace, whatever else is going on with it. */
+const move: Act = async (scene, world, random) => {
+  const rows = [...scene.facts.rows.values()];
+  if (rows.length === 0) return;
+  const found = random.pick(rows);
+  const to = random.pick(scene.workspaces.get(found.account_id) ?? []);
+  await moveDomain(found, to, contextOf(scene, world, found.account_id));
+};
+
+/** A payer pays, and the provider tells; or one of both. */
+const pay: Act = async (scene, world, random, accountId) => {
+  if (random.chance(0.7)) visitCheckout(scene, world, random);
+  if (scene.events.length > 0) await deliver(scene, world, random, accountId);
+};
+
+/** Seconds, minutes, hours or days; or until something is due. */
+const time: Act = async (scene, world, random) => {
+  const now = nowOf(scene, world)();
+  const next = [...scene.facts.due.values()].map(({ at }) => Date.parse(at) - now.getTime()).filter((ms) => ms > 0);
+  const aheadMs = random.pick([1_000, 30_000, 120_000, 600_001, random.between(1, 6) * 3_600_000, dayMs]);
+  scene.aheadMs += next.length > 0 && random.chance(0.6) ? Math.min(...next) : aheadMs;
+  world.note(`time: ${nowOf(scene, world)().toISOString()}`);
+};

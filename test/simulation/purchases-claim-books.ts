@@ -1,0 +1,139 @@
+import * as z from "zod";
+
+import { domainKey, holderKey, nameKey, StoredDomain } from "../../shared/domains/domain.ts";
+import { domainQueue } from "../../shared/domains/queues.ts";
+import { dueKey } from "../../shared/table/due.ts";
+import { StoredWorkspace } from "../../shared/workspaces.ts";
+import type { Change } from "../support/memory-table.ts";
+import { isDomainRow, isQueue, placeOf } from "./purchases-facts.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+const Pointer = z.object({ account_id: z.string().optional(), domain_id: z.string() });
+type Pointer = z.output<typeof Pointer>;
+
+type Books = {
+  rows: Map<string, StoredDomain>;
+  /** Who has a name: of all accounts, and in each. */
+  pointers: Map<string, Pointer>;
+  due: Set<string>;
+  /** What lists say that they hold, and what they do. */
+  heads: Map<string, number>;
+  counts: Map<string, number>;
+  workspaces: Map<string, number>;
+};
+
+/**
+ * A name is one domain's of one account, and that domain says so; none that failed has a name. What has something to
+ * be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
+ */
+export function claimInvariant(): Invariant {
+  const books: Books = {
+    rows: new Map(),
+    pointers: new Map(),
+    due: new Set(),
+    heads: new Map(),
+    counts: new Map(),
+    workspaces: new Map(),
+  };
+  const check = (changes: readonly Change[]): void => {
+    const removed: StoredDomain[] = [];
+    const touched = new Set<string>();
+    const lists = new Set<string>();
+    for (const change of changes) note(books, change, { removed, touched, lists });
+    for (const row of removed) checkGone(books, row);
+    for (const place of touched) checkPlace(books, place);
+    for (const list of lists) checkList(books, list);
+  };
+  return { name: "the claims on names", check };
+}
+
+type Touched = { removed: StoredDomain[]; touched: Set<string>; lists: Set<string> };
+
+function note(books: Books, { key, before, after }: Change, { removed, touched, lists }: Touched): void {
+  const place = placeOf(key);
+  if (isQueue(key.PK)) {
+    if (after) books.due.add(place);
+    else books.due.delete(place);
+  }
+  if (isDomainRow(key.SK)) {
+    const known = books.rows.get(place);
+    if (after) noteRow(books, place, StoredDomain.parse(after));
+    else books.rows.delete(place);
+    if (known && !after) removed.push(known);
+    touched.add(place);
+  }
+  if (key.SK === "HOLDER" || key.SK.startsWith("DOMAIN_NAME#")) {
+    if (after) books.pointers.set(place, Pointer.parse(after));
+    else books.pointers.delete(place);
+    touched.add(place);
+  }
+  if (key.SK.startsWith("LIST#workspaces#ROW#")) {
+    const { id, account_id, domain_count } = StoredWorkspace.parse(after);
+    books.workspaces.set(`ACCOUNT#${account_id} LIST#workspace/${id}/domains`, domain_count);
+  }
+  const [, list, kind] = /^(LIST#(?:domains|workspace\/[^#]*))#(HEAD|ROW)/.exec(key.SK) ?? [];
+  if (list === undefined) return;
+  const name = `${key.PK} ${list}`;
+  lists.add(name);
+  if (kind === "HEAD") books.heads.set(name, Number(after?.["live"]));
+  else
+    books.counts.set(name, (books.counts.get(name) ?? 0) + Number(after !== undefined) - Number(before !== undefined));
+}
+
+const constantNames = ["id", "name", "account_id", "source", "created_at"] as const;
+
+function noteRow(books: Books, place: string, row: StoredDomain): void {
+  const known = books.rows.get(place);
+  const changed = known && constantNames.find((name) => known[name] !== row[name]);
+  mustHold(changed === undefined, () => `the ${changed} of ${row.name} was changed`);
+  mustHold(
+    !known || row.version === known.version + 1,
+    () => `${row.name} was written over by one who had not read it`,
+  );
+  books.rows.set(place, row);
+}
+
+const isClaimed = ({ purchase }: StoredDomain): boolean => purchase?.stage !== "voided";
+
+function checkPlace(books: Books, place: string): void {
+  const row = books.rows.get(place);
+  if (row) checkRow(books, row);
+  const pointer = books.pointers.get(place);
+  if (pointer) checkPointer(books, place, pointer);
+}
+
+function checkRow({ pointers, due }: Books, row: StoredDomain): void {
+  const { id, account_id, name, due_at } = row;
+  const holder = pointers.get(placeOf(holderKey(name)));
+  const isHolder = holder?.domain_id === id && holder.account_id === account_id;
+  mustHold(
+    isHolder === isClaimed(row),
+    () => `${name} is ${row.status}, and claimed by ${holder?.account_id ?? "nobody"}`,
+  );
+  const own = pointers.get(placeOf(nameKey(account_id, name)));
+  mustHold(own?.domain_id === id, () => `${name} is not found by its name`);
+  const isQueued = due_at === null || due.has(placeOf(dueKey(domainQueue, [account_id, id], due_at)));
+  mustHold(isQueued, () => `${name} is due at ${due_at}, and nobody will know`);
+}
+
+function checkPointer({ rows }: Books, place: string, { account_id, domain_id }: Pointer): void {
+  const accountId = account_id ?? place.slice("ACCOUNT#".length, place.indexOf(" "));
+  const row = rows.get(placeOf(domainKey(accountId, domain_id)));
+  mustHold(row?.id === domain_id, () => `${place} leads to a domain that is not there`);
+  mustHold(place.includes(row.name), () => `${place} leads to ${row.name}`);
+  if (account_id !== undefined) mustHold(isClaimed(row), () => `${row.name} is ${row.status}, and claimed`);
+}
+
+function checkGone({ pointers }: Books, { id, account_id, name }: StoredDomain): void {
+  const left = [holderKey(name), nameKey(account_id, name)].filter(
+    (key) => pointers.get(placeOf(key))?.domain_id === id,
+  );
+  mustHold(left.length === 0, () => `${name} is gone, and is still claimed`);
+}
+
+function checkList({ heads, counts, workspaces }: Books, list: string): void {
+  const [head, count] = [heads.get(list) ?? 0, counts.get(list) ?? 0];
+  mustHold(head === count, () => `${list} says that it holds ${head}, and holds ${count}`);
+  const told = workspaces.get(list) ?? count;
+  mustHold(told === count, () => `${list}: the workspace counts ${told}, and holds ${count}`);
+}

@@ -1,0 +1,82 @@
+import { StoredTopup } from "../../shared/billing/topup.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { StoredBatch } from "../../shared/domains/batch.ts";
+import { StoredDomain } from "../../shared/domains/domain.ts";
+import type { Change } from "../support/memory-table.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+/** Something that is due, as its item says. */
+export type Due = { queue: string; at: string; accountId: string; id: string };
+
+/** What is committed, kept at hand for actors that have to know what there is to do. */
+export type Facts = {
+  /** By partition and sort key. */
+  rows: Map<string, StoredDomain>;
+  due: Map<string, Due>;
+  batches: Map<string, StoredBatch>;
+  topups: Map<string, StoredTopup>;
+  /** The last that was seen of every domain there ever was, by its id. */
+  lives: Map<string, StoredDomain>;
+  /** When the payment came that a purchase waited for, by the batch's id. */
+  paidAt: Map<string, string>;
+  /** What was told of the names that waited for a payment, by the batch's id; `id` is of the entry that told. */
+  continued: Map<string, { id: string; results: Results }>;
+};
+
+type Results = readonly { domain_name: string; status: string; error_code: string | null }[];
+
+export const newFacts = (): Facts => ({
+  rows: new Map(),
+  due: new Map(),
+  batches: new Map(),
+  topups: new Map(),
+  lives: new Map(),
+  paidAt: new Map(),
+  continued: new Map(),
+});
+
+/** The batch of the purchase with this tag. */
+export const batchOf = ({ batches }: Facts, tag: string): StoredBatch | undefined =>
+  [...batches.values()].find(({ contact }) => contact.organization === tag);
+
+/** Where a row of the account's own list of domains is stored, and not of another list. */
+export const isDomainRow = (SK: string): boolean => SK.startsWith("LIST#domains#ROW#");
+
+export const placeOf = ({ PK, SK }: Change["key"]): string => `${PK} ${SK}`;
+
+export const isQueue = (PK: string): boolean => /^(?:DOMAIN|PURCHASE|ZONE)_DUE#/.test(PK);
+
+/** Keeps the facts. What waited for a payment is gone on with once. */
+export const observer = (facts: Facts): Invariant => ({
+  name: "the facts",
+  check: (changes) => {
+    for (const change of changes) note(facts, change);
+  },
+});
+
+function note(facts: Facts, { key, before, after }: Change): void {
+  const place = placeOf(key);
+  if (isQueue(key.PK)) {
+    const [at = "", accountId = "", id = ""] = key.SK.split("#");
+    if (key.PK.startsWith("PURCHASE_DUE#")) facts.paidAt.set(id, at);
+    if (after) facts.due.set(place, { queue: key.PK.split("#")[0] ?? "", at, accountId, id });
+    else facts.due.delete(place);
+  }
+  if (isDomainRow(key.SK)) {
+    const row = after && StoredDomain.parse(after);
+    if (!row) return void facts.rows.delete(place);
+    facts.rows.set(place, row);
+    facts.lives.set(row.id, row);
+  }
+  if (key.SK.startsWith("PURCHASE#")) facts.batches.set(place, StoredBatch.parse(after));
+  if (key.SK.startsWith("TOPUP#")) facts.topups.set(place, StoredTopup.parse(after));
+  if (key.SK.startsWith("JOURNAL#changes#ENTRY#") && before === undefined) noteChange(facts, StoredChange.parse(after));
+}
+
+function noteChange({ continued }: Facts, { id, type, resource_id, after }: StoredChange): void {
+  if (type !== "domain_purchase.continued") return;
+  const known = continued.get(resource_id);
+  // Everything is told once more at the end.
+  mustHold(known === undefined || known.id === id, () => `the purchase ${resource_id} was gone on with twice`);
+  continued.set(resource_id, { id, results: (after?.["results"] ?? []) as Results });
+}

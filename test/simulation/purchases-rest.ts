@@ -1,0 +1,128 @@
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { walletOf } from "../../shared/billing/wallet.ts";
+import { holdIdOf } from "../../shared/domains/buy.ts";
+import { sweepDomains } from "../../shared/domains/sweep.ts";
+import { movementKey } from "../../shared/ledger/ledger.ts";
+import { nowOf, silent } from "./billing-scene.ts";
+import { doDue, dueNow } from "./purchases-actors.ts";
+import { batchOf } from "./purchases-facts.ts";
+import { calm } from "./purchases-registry.ts";
+import { workOf, type PurchaseScene } from "./purchases-scene.ts";
+import type { Random } from "./random.ts";
+import { mustHold, type World } from "./world.ts";
+
+/** The provider is heard, and the worker runs until every purchase is over: then all is as promised, and stays so. */
+export async function rest(scene: PurchaseScene, world: World, random: Random): Promise<void> {
+  scene.registry.mood = calm;
+  const told = { table: world.table, now: nowOf(scene, world), log: silent };
+  for (const { event } of scene.events.filter(({ isKnown }) => !isKnown)) await handlePayment(event, told);
+  await workOff(scene, world, random);
+  checkNames(scene, world);
+  checkMoney(scene);
+  checkOutcomes(scene);
+  let commits = -1;
+  const unwatch = world.watch(() => (commits += 1));
+  for (const { event } of scene.events) await handlePayment(event, told);
+  const { due } = await sweepDomains(workOf(scene, world, random));
+  unwatch();
+  mustHold(due === 0, () => `everything was done, and ${due} things are due`);
+  mustHold(commits === 0, () => `everything was done, and done again it made ${commits} commits`);
+}
+
+const mostRounds = 400;
+
+async function workOff(scene: PurchaseScene, world: World, random: Random): Promise<void> {
+  for (let round = 0; ; round++) {
+    const [open, due] = [openOf(scene), dueNow(scene, world)];
+    if (open.length === 0 && due.length === 0) return;
+    mustHold(round < mostRounds, () => `never comes to an end: ${[...open, ...due.map(({ id }) => id)].join(", ")}`);
+    // Each run of the worker is a process of its own.
+    for (const one of due) await doDue(one, workOf(scene, world, random));
+    const next = [...scene.facts.due.values()].map(({ at }) => at).toSorted()[0] ?? "";
+    mustHold(next !== "" || openOf(scene).length === 0, () => "something is not over, and nothing is due");
+    // What stays due is taken up by the next run of the worker, a minute later.
+    const waitMs = Date.parse(next) - nowOf(scene, world)().getTime();
+    if (next !== "" && (due.length === 0 || waitMs <= 0)) scene.aheadMs += waitMs > 0 ? waitMs : 60_000;
+  }
+}
+
+/** What is not over: purchases that wait or are on their way, and domains that go. */
+function openOf({ facts }: PurchaseScene): string[] {
+  const rows = [...facts.rows.values()].filter(
+    ({ status }) => status === "pending_registration" || status === "releasing",
+  );
+  const due = [...facts.due.values()].filter(({ queue }) => queue !== "DOMAIN_DUE");
+  return [
+    ...rows.map(({ name, status, purchase }) => `${name} ${status} ${purchase?.stage}`),
+    ...due.map(({ id }) => id),
+  ];
+}
+
+/** Every name that the registrar has for a purchase was paid once, and is in its account until it is given back. */
+function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
+  for (const { name, tag, outcome, goneMs } of registry.operations.filter((one) => one.outcome === "succeeded")) {
+    const batch = batchOf(facts, tag);
+    mustHold(batch !== undefined, () => `${name} is registered for ${tag}, which is no purchase`);
+    const hold = peek(movementKey(walletOf(batch.account_id), holdIdOf(batch.id, name)));
+    mustHold(hold?.["status"] === "captured", () => `${name} ${outcome} for ${tag}, and is not paid`);
+    const row = [...facts.rows.values()].find((one) => one.name === name && one.purchase?.batch_id === batch.id);
+    const isThere = row?.status === "pending_delegation";
+    mustHold(isThere === (goneMs === Infinity), () => `${name} of ${tag} is ${row?.status ?? "nowhere"}`);
+  }
+}
+
+/** What was paid for is registered, once for each payment; nothing is held any more for what is over. */
+function checkMoney({ registry, facts }: PurchaseScene): void {
+  for (const { name, purchase, status } of facts.lives.values()) {
+    const isOver = purchase?.stage === "captured" || purchase?.stage === "voided";
+    mustHold(isOver, () => `${name} is ${status}, and its purchase ${purchase?.stage}`);
+  }
+  const paid = [...facts.lives.values()].filter(({ purchase }) => purchase?.stage === "captured").length;
+  const registered = registry.operations.filter(({ outcome }) => outcome === "succeeded").length;
+  mustHold(paid === registered, () => `${paid} names are paid, and ${registered} registered`);
+}
+
+/** What was asked for came to something: at once, or when it was paid. */
+function checkOutcomes(scene: PurchaseScene): void {
+  const { answers, facts } = scene;
+  for (const { order, answer } of answers) {
+    for (const { domain_name: name, status, id } of answer.results) {
+      if (status !== "pending_registration") continue;
+      const stage = facts.lives.get(id ?? "")?.purchase?.stage;
+      mustHold(stage === "captured" || stage === "voided", () => `${name} of ${order.tag} is ${stage ?? "nowhere"}`);
+    }
+  }
+  for (const { id, status, purchase_batch_id: batchId } of facts.topups.values()) {
+    if (status !== "paid" || batchId === undefined) continue;
+    const { results = [] } = facts.continued.get(batchId) ?? {};
+    mustHold(results.length > 0, () => `the top-up ${id} is paid, and its purchase ${batchId} is not gone on with`);
+    for (const result of results) checkContinued(scene, batchId, result);
+  }
+}
+
+type Result = { domain_name: string; status: string; error_code: string | null };
+
+/** What waited for its payment was bought, unless something stood in the way since. */
+function checkContinued(
+  { facts, registry }: PurchaseScene,
+  batchId: string,
+  { domain_name: name, status, error_code }: Result,
+) {
+  const lives = [...facts.lives.values()].filter((life) => life.name === name);
+  const bought = lives.find(({ purchase }) => purchase?.batch_id === batchId);
+  mustHold((bought !== undefined) === (status === "pending_registration"), () => `${name} is said to be ${status}`);
+  if (error_code === "quote_changed") {
+    const isSo = registry.unsettled.has(name) || registry.operations.some((one) => one.name === name);
+    mustHold(isSo, () => `${name} was said to be had no more, and could be had all the time`);
+  }
+  if (error_code === "domain_exists") {
+    const batch = [...facts.batches.values()].find(({ id }) => id === batchId);
+    const own = lives.filter(({ account_id }) => account_id === batch?.account_id);
+    const paidAt = facts.paidAt.get(batchId) ?? "";
+    const isSo = own.some(
+      ({ purchase, status, updated_at }) =>
+        purchase?.stage === "captured" || status === "releasing" || updated_at >= paidAt,
+    );
+    mustHold(isSo, () => `${name} was said to be there, and had failed before its payment came`);
+  }
+}

@@ -1,0 +1,96 @@
+import type { purchaseDomains } from "../../shared/domains/purchase.ts";
+import type { DomainWork } from "../../shared/domains/work.ts";
+import type { Contact } from "../../shared/providers/registrar.ts";
+import { nowOf, silent, type Scene } from "./billing-scene.ts";
+import { newFacts, type Facts } from "./purchases-facts.ts";
+import { registrarOf } from "./purchases-registrar.ts";
+import { newRegistry, type Registry } from "./purchases-registry.ts";
+import type { Random } from "./random.ts";
+import type { World } from "./world.ts";
+
+export type PurchaseAnswer = Awaited<ReturnType<typeof purchaseDomains>>;
+
+/** What was asked for in one purchase; its tag is in the contact, so that the registry can say for whom a name is. */
+export type Order = { accountId: string; tag: string; names: readonly string[]; most: number | undefined };
+
+/** Mistakes of the world around, which the product cannot do anything about; in moods in which they come to light. */
+export const mistakes = {
+  /** Somebody tells of a lost answer as of a refusal. */
+  "lost-is-refused": { silent: 0.4 },
+  /** The registrar shows what it has later than it promises. */
+  "seen-too-late": { silent: 0.4 },
+  /** What a process asked for arrives long after its end. */
+  "calls-after-death": { slow: 0.5 },
+} as const;
+export type Mistake = keyof typeof mistakes;
+
+/** What all actors of a schedule share beside the accounts and their money. */
+export type PurchaseScene = Scene & {
+  workspaces: Map<string, readonly string[]>;
+  registry: Registry;
+  facts: Facts;
+  orders: Order[];
+  answers: { order: Order; answer: PurchaseAnswer }[];
+  mistake: Mistake | undefined;
+  /** The latest instant at which anybody asked the registrar. */
+  seenMs: number;
+};
+
+export function newScene(random: Random, mistake: Mistake | undefined): PurchaseScene {
+  const registry = newRegistry(random);
+  if (mistake) Object.assign(registry.mood, mistakes[mistake]);
+  const accounts = ["a", "b"].map((name) => `${name}0000000-0000-4000-8000-000000000000`);
+  return {
+    accounts,
+    aheadMs: 0,
+    checkouts: [],
+    events: [],
+    holds: [],
+    ids: 0,
+    workspaces: new Map(),
+    registry,
+    facts: newFacts(),
+    orders: [],
+    answers: [],
+    mistake,
+    seenMs: 0,
+  };
+}
+
+export const contactOf = (tag: string): Contact => ({
+  first_name: "Ada",
+  last_name: "Example",
+  organization: tag,
+  email: "ada@example.com",
+  phone: "+14155552671",
+  address_1: "1 Example Street",
+  city: "San Francisco",
+  state: "CA",
+  zip: "94105",
+  country: "US",
+});
+
+async function unreached(): Promise<never> {
+  throw new Error("Nobody delegates a name here: there is no zone to make, and nothing to seal.");
+}
+
+export const dns: DomainWork["dns"] = {
+  createZone: unreached,
+  changeZone: unreached,
+  isInSync: unreached,
+  deleteZone: unreached,
+};
+
+/** What one run of the worker has of the world around. No name is ever found delegated: that is another story. */
+export const workOf = (scene: PurchaseScene, world: World, random: Random): DomainWork => ({
+  table: world.table,
+  now: nowOf(scene, world),
+  log: silent,
+  dns,
+  registrar: registrarOf(scene, world, random),
+  secrets: { seal: unreached, open: unreached },
+  resolver: {
+    resolve: unreached,
+    delegation: async () => (random.chance(0.5) ? { status: "none" } : { status: "unknown", reason: "no answer" }),
+  },
+});

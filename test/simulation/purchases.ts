@@ -1,0 +1,120 @@
+import { createAccount } from "../../shared/accounts/operate.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { walletOf } from "../../shared/billing/wallet.ts";
+import type { Table } from "../../shared/table/table.ts";
+import type { Write } from "../../shared/table/writes.ts";
+import { addWorkspace } from "../../shared/workspaces.ts";
+import { keyOf } from "../support/memory-writes.ts";
+import { contextOf, newId, silent } from "./billing-scene.ts";
+import { walletInvariant } from "./billing-wallet-books.ts";
+import { ledgerInvariant } from "./ledger-books.ts";
+import { purchaseActors } from "./purchases-actors.ts";
+import { drawOrder, send } from "./purchases-buyers.ts";
+import { claimInvariant } from "./purchases-claim-books.ts";
+import { isDomainRow, observer } from "./purchases-facts.ts";
+import { calm } from "./purchases-registry.ts";
+import { rest } from "./purchases-rest.ts";
+import { mistakes, newScene, type Mistake, type PurchaseScene } from "./purchases-scene.ts";
+import { stageInvariant } from "./purchases-stage-books.ts";
+import type { Random } from "./random.ts";
+import type { Actor, Bug, Module, World } from "./world.ts";
+
+const sortKeyOf = (write: Write): string => keyOf(write).SK;
+const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
+
+/** These drop no condition: what is otherwise than promised is the world around. */
+const around = Object.keys(mistakes).map((name): [string, Bug] => [name, () => false]);
+
+/** Names bought by two accounts, from the money held for them to the name registered, or the money free again. */
+export const purchasesModule: Module = {
+  name: "purchases",
+  bugs: {
+    "domain-version": (write) => isDomain(write) && typeof write.if === "object",
+    "name-holder": (write) => sortKeyOf(write) === "HOLDER",
+    "name-in-account": (write) => sortKeyOf(write).startsWith("DOMAIN_NAME#"),
+    "batch-version": (write) => sortKeyOf(write).startsWith("PURCHASE#"),
+    "domain-list": (write) => /^LIST#(?:domains|workspace\/[^#]*)#HEAD$/.test(sortKeyOf(write)),
+    ...Object.fromEntries(around),
+  },
+  open: (random, bug) => {
+    const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
+    const scene = newScene(random, mistake as Mistake | undefined);
+    const prepared = random.fork();
+    return {
+      actors: mixed(purchaseActors(scene), random),
+      prepare: (table, now) => prepare(scene, table, now, prepared),
+      quiet: (world, random) => rest(scene, world, random),
+      invariants: () => [
+        observer(scene.facts),
+        claimInvariant(),
+        stageInvariant(scene),
+        ...scene.accounts.flatMap((id) => [ledgerInvariant(walletOf(id)), walletInvariant(scene, id)]),
+      ],
+    };
+  },
+};
+
+const themes = [
+  [],
+  ["work"],
+  ["buy", "remove"],
+  ["buy", "buy-again"],
+  ["work", "remove"],
+  ["pay", "work"],
+  ["pass-on", "remove"],
+];
+
+/** Most schedules do much of a few things that get in each other's way, and little of the rest. */
+function mixed(actors: readonly Actor[], random: Random): Actor[] {
+  const theme = random.pick(themes);
+  return actors.map((actor) => ({ ...actor, weight: actor.weight + (theme.includes(actor.name) ? 20 : 0) }));
+}
+
+/** Two accounts with two workspaces each, some money, and some names on their way already. */
+async function prepare(scene: PurchaseScene, table: Table, now: Date, random: Random): Promise<void> {
+  const world: World = {
+    table,
+    now: () => now,
+    pause: async () => undefined,
+    peek: () => undefined,
+    watch: () => () => undefined,
+    note: () => undefined,
+  };
+  const { mood } = scene.registry;
+  scene.registry.mood = calm;
+  const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
+  for (const id of scene.accounts) {
+    await createAccount(table, { id, client, name: "An account", ownerId: id }, now);
+    const context = contextOf(scene, world, id);
+    const added = [await addWorkspace(id, "One", context), await addWorkspace(id, "Other", context)];
+    scene.workspaces.set(
+      id,
+      added.map((workspace) => workspace.id),
+    );
+    const amount = random.pick([0, 1_500, 5_000, 50_000]);
+    if (amount > 0) await fund(scene, table, now, { accountId: id, amount });
+    if (random.chance(0.5)) await send(scene, world, random, { ...drawOrder(scene, random, id), most: undefined });
+  }
+  scene.registry.mood = mood;
+}
+
+/** Money that was paid before anybody looked; the provider tells of it. */
+async function fund(
+  scene: PurchaseScene,
+  table: Table,
+  now: Date,
+  { accountId, amount }: { accountId: string; amount: number },
+): Promise<void> {
+  const event = {
+    id: newId(scene, "event"),
+    type: "paid" as const,
+    checkoutId: newId(scene, "checkout"),
+    reference: newId(scene, "reference"),
+    accountId,
+    amount,
+    currency: "USD",
+    at: now,
+  };
+  scene.events.push({ event, isKnown: true });
+  await handlePayment(event, { table, now: () => now, log: silent });
+}

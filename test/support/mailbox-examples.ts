@@ -1,0 +1,100 @@
+import { timeOrderedId } from "../../shared/ids.ts";
+import { newWorkspace } from "./auth.ts";
+import { active, connected } from "./domains.ts";
+import { request } from "./request.ts";
+import { testTable, type Account } from "./world.ts";
+
+type Example = Record<string, unknown>;
+
+const person = { local_part: "ada", first_name: "Ada", last_name: "Lovelace" };
+
+async function made({ id, owner }: Account, path: string, body: unknown): Promise<Example> {
+  const {
+    status,
+    body: answer,
+    text,
+  } = await request("POST", `/v1/public/accounts/${id}/${path}`, {
+    token: owner.token,
+    body,
+  });
+  if (status >= 300) throw new Error(text);
+  return answer;
+}
+
+async function aMailbox(account: Account): Promise<Example> {
+  const { name: domain } = await active(account);
+  return made(account, "mailboxes", { domain, ...person });
+}
+
+const named = async (account: Account): Promise<Example> => ({
+  account_id: account.id,
+  mailbox: (await aMailbox(account))["id"],
+});
+
+async function aCredential(account: Account): Promise<Example> {
+  const { id } = await made(account, "credentials", { name: "Relay", generate: true });
+  return { account_id: account.id, credential_id: id };
+}
+
+/** An export that is too large to be made in a test: as it stands before the worker takes it. */
+export async function queuedExport({ id: accountId, owner }: Account, filter: Example = {}): Promise<string> {
+  const id = timeOrderedId(new Date());
+  const now = new Date();
+  const stored = {
+    id,
+    account_id: accountId,
+    status: "queued",
+    row_count: 0,
+    requested_by: owner.id,
+    filter,
+    permissions: { everything: true, grants: [] },
+    file_key: null,
+    created_at: now.toISOString(),
+    finished_at: null,
+    expires_at: new Date(now.getTime() + 86_400_000).toISOString(),
+    version: 1,
+  };
+  const key = { PK: `ACCOUNT#${accountId}`, SK: `MAILBOX_EXPORT#${id}` };
+  await testTable().attempt({ put: { ...key, ...stored } });
+  return id;
+}
+
+/** How to call each route of mailboxes and master passwords so that it succeeds for the account's owner. */
+export const mailboxExamples: Record<string, (account: Account) => Promise<Example>> = {
+  "mailboxes.list": async (account) => {
+    const { domain_name: domain } = await aMailbox(account);
+    return { account_id: account.id, domain };
+  },
+  "mailboxes.add": async (account) => ({ account_id: account.id, domain: (await active(account)).name, ...person }),
+  "mailboxes.bulk": async (account) => ({
+    account_id: account.id,
+    domain: (await connected(account)).name,
+    items: [person, { ...person, local_part: "not right" }],
+  }),
+  "mailboxes.export": async (account) => {
+    await aMailbox(account);
+    return { account_id: account.id, search: "ada" };
+  },
+  "mailboxes.exports.get": async (account) => ({ account_id: account.id, export_id: await queuedExport(account) }),
+  "mailboxes.get": named,
+  "mailboxes.update": async (account) => ({ ...(await named(account)), last_name: "King" }),
+  "mailboxes.activate": async (account) => ({ ...(await named(account)), active: false }),
+  "mailboxes.delete": named,
+  "mailboxes.reveal_credentials": named,
+  "mailboxes.rotate_password": named,
+  "mailboxes.aliases.create": async (account) => ({ ...(await named(account)), alias: "countess" }),
+  "mailboxes.aliases.delete": async (account) => {
+    const mailbox = await named(account);
+    await made(account, `mailboxes/${String(mailbox["mailbox"])}/aliases`, { alias: "countess" });
+    return { ...mailbox, alias: "countess" };
+  },
+  "credentials.list": async (account) => ({ account_id: (await aCredential(account))["account_id"] }),
+  "credentials.add": async (account) => ({
+    account_id: account.id,
+    name: "Relay",
+    value: "correct horse battery",
+    workspace_id: await newWorkspace(account, "For the relay"),
+  }),
+  "credentials.update": async (account) => ({ ...(await aCredential(account)), name: "Another relay" }),
+  "credentials.delete": aCredential,
+};

@@ -6,6 +6,7 @@ import { addCredential } from "../../shared/credentials/manage.ts";
 import { weakness } from "../../shared/credentials/secret.ts";
 import { scopeInBody } from "../../shared/credentials/subjects.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
+import { InvalidInput } from "../../shared/errors.ts";
 import { http } from "../../shared/http.ts";
 import { Id } from "../../shared/ids.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
@@ -43,13 +44,11 @@ export const route = defineRoute({
       domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
       workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
     })
-    .superRefine(({ generate, value, domain, workspace_id }, context) => {
+    .superRefine(({ generate, value }, context) => {
       const complain = (member: string, message: string) =>
         context.addIssue({ code: "custom", path: [member], message });
       if (generate && value !== undefined) complain("value", "Give either a value, or generate: true");
       if (!generate && value === undefined) complain("value", "Give a value, or generate: true");
-      if (domain !== undefined && workspace_id !== undefined)
-        complain("workspace_id", "Give either a domain or a workspace");
     })
     .meta({ id: "MasterPasswordCreate", description: "A new master password." }),
   status: 201,
@@ -60,8 +59,16 @@ export const route = defineRoute({
       .meta({ description: "The password, when it was made here: shown this once." }),
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
   problems: ["limit_reached", "upstream_unavailable"],
-  run: ({ params, body: { name, value }, found: scope }, context) =>
-    addCredential(params.account_id, { name, scope, value }, context, loginWork()),
+  run: async ({ params, body, found: scope }, context) => {
+    const { name, value, domain, workspace_id } = body;
+    if (domain !== undefined && workspace_id !== undefined) throw either();
+    return addCredential(params.account_id, { name, scope, value }, context, loginWork());
+  },
 });
+
+const either = (): InvalidInput =>
+  new InvalidInput([
+    { loc: ["body", "workspace_id"], msg: "Give either a domain or a workspace", type: "value_error" },
+  ]);
 
 export const handler = http(route);

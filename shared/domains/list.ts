@@ -10,6 +10,7 @@ import { readAcross, totalOf, type Source } from "../sources.ts";
 import { readHeads, readRows, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
+import { visibleText, visibleTextError } from "../text.ts";
 import { domainsAmong } from "./among.ts";
 import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
@@ -20,7 +21,7 @@ export const domainQuery = {
   workspace_id: Id.optional().meta({ description: "Only the domains of this workspace." }),
   status: DomainStatus.optional().meta({ description: "Only domains with this status." }),
   tag_id: Id.optional().meta({ description: "Only domains with this tag." }),
-  search: z.string().trim().min(1).max(253).optional().meta({
+  search: z.string().trim().min(1).max(253).regex(visibleText, { error: visibleTextError }).optional().meta({
     description: "Only domains whose name, in either of its forms, has this in it.",
   }),
 };

@@ -1,25 +1,24 @@
+import { covers } from "../auth/permissions.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import { domainById } from "../domains/find.ts";
+import { domainById, scopesOfDomain } from "../domains/find.ts";
 import { notFound, Problem } from "../errors.ts";
 import type { Secrets } from "../providers/secrets.ts";
 import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import { newLogin } from "./login.ts";
-import type { Mailbox } from "./mailbox.ts";
+import { anyLocal, type Mailbox } from "./mailbox.ts";
 import { AddressTaken, planMailboxes, requireTaking, type Person } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
 
 type Work = { table: Table; secrets: Secrets };
 
-/** The conflict as a caller is told it. */
-export const taken = ({ local, mailboxId }: AddressTaken, domain: string): Problem =>
-  new Problem(
-    "address_taken",
-    `${local === "*" ? "The catch-all" : local}@${domain} is an address of a mailbox already.`,
-    {
-      conflicts_with: mailboxId,
-    },
-  );
+/** The conflict as a caller is told it, naming the mailbox to those who may see it. */
+export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
+  const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
+  const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
+  const what = local === anyLocal ? `${domain.name} has a catch-all` : `${local}@${domain.name} is an address of a mailbox`;
+  return new Problem("address_taken", `${what} already.`, extras);
+}
 
 /** The domain as it is now, for one transaction, if it takes mailboxes. 404, 409 `domain_not_ready`. */
 export async function takingDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
@@ -46,6 +45,6 @@ export async function addMailbox(found: StoredDomain, person: Person, context: C
       return { value: view, writes, changes };
     });
   } catch (error) {
-    throw error instanceof AddressTaken ? taken(error, found.name) : error;
+    throw error instanceof AddressTaken ? taken(error, found, context) : error;
   }
 }

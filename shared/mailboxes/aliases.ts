@@ -95,7 +95,7 @@ export async function addAlias(
       };
     });
   } catch (error) {
-    throw error instanceof AddressTaken ? taken(error, found.domain.name) : error;
+    throw error instanceof AddressTaken ? taken(error, found.domain, context) : error;
   }
 }
 

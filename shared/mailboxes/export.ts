@@ -1,15 +1,18 @@
 import * as z from "zod";
 
-import { covers, HeldGrant, type Permissions } from "../auth/permissions.ts";
+import { covers, HeldGrant, type Permissions, type Scope } from "../auth/permissions.ts";
 import { change } from "../changes/kind.ts";
 import { recorder } from "../changes/recorder.ts";
-import { notFound } from "../errors.ts";
+import { noSuchDomain } from "../domains/domain.ts";
+import { domainByRef, scopesOfDomain } from "../domains/find.ts";
+import { InvalidInput, notFound } from "../errors.ts";
 import { Id, timeOrderedId } from "../ids.ts";
 import type { Files } from "../providers/files.ts";
 import type { Context } from "../route.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
+import { findWorkspace, noSuchWorkspace } from "../workspaces.ts";
 import { csvHeader, csvLines } from "./csv.ts";
 import { eachMailbox } from "./each.ts";
 import { exportKind } from "./export-kind.ts";
@@ -78,6 +81,25 @@ async function firstOf(accountId: string, filter: MailboxFilter, asker: { table:
   return { isAll: true as const, csv: lines.join(""), count };
 }
 
+const missing = (member: string, msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
+
+/** 422 where a domain or workspace is named that is not there, or nothing of which the caller may export. */
+async function requirePlace(
+  accountId: string,
+  { domain: ref, workspace_id }: MailboxFilter,
+  { table, permissions }: Context,
+): Promise<void> {
+  const mayExport = (scopes: Scope[]): boolean => covers(permissions, "mailbox.export", scopes);
+  if (ref !== undefined) {
+    const domain = await domainByRef(table, accountId, ref);
+    if (!domain || !mayExport(scopesOfDomain(domain))) throw missing("domain", noSuchDomain);
+  }
+  if (workspace_id === undefined) return;
+  const isThere = await findWorkspace(table, accountId, workspace_id);
+  if (!isThere || !mayExport([{ type: "workspace", id: workspace_id }])) throw missing("workspace_id", noSuchWorkspace);
+}
+
 /** Exports mailboxes: at once when they are few, and otherwise by the worker, which `getExport` tells of. */
 export async function exportMailboxes(
   accountId: string,
@@ -85,6 +107,7 @@ export async function exportMailboxes(
   context: Context,
 ): Promise<MailboxExport> {
   const { commit, now, principal, permissions } = context;
+  await requirePlace(accountId, filter, context);
   const first = await firstOf(accountId, filter, context);
   const at = now();
   const id = timeOrderedId(at);

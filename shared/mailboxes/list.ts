@@ -14,6 +14,7 @@ import { readAcross, totalOf, type Source } from "../sources.ts";
 import { readHeads, readRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
+import { visibleText, visibleTextError } from "../text.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox, type Mailbox } from "./mailbox.ts";
@@ -23,10 +24,18 @@ import { mailboxViews } from "./view.ts";
 export const mailboxQuery = {
   domain: DomainRef.optional().meta({ description: "Only the mailboxes of this domain, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "Only the mailboxes of this workspace's domains." }),
-  search: z.string().trim().toLowerCase().min(1).max(320).optional().meta({
-    description:
-      "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
-  }),
+  search: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .min(1)
+    .max(320)
+    .regex(visibleText, { error: visibleTextError })
+    .optional()
+    .meta({
+      description:
+        "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
+    }),
 };
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 

@@ -1,0 +1,126 @@
+import { argon2Sync, randomBytes } from "node:crypto";
+
+import type { Domain } from "../../shared/domains/domain.ts";
+import { secretsHere } from "../../shared/providers/secrets-here.ts";
+import { loginKey } from "../../shared/mailboxes/login-key.ts";
+import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mailboxes/mailbox.ts";
+import { nobodysHash, passwordTag } from "../../shared/mailboxes/password.ts";
+import { planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
+import { setStored, storedAs } from "./domain-work.ts";
+import { connected } from "./domains.ts";
+import { request, type Answer } from "./request.ts";
+import { testTable, type Account, type User } from "./world.ts";
+
+/** Sends a request about the account, for its owner unless somebody else is said. */
+export const send = (
+  { id, owner }: Account,
+  method: string,
+  path: string,
+  body?: unknown,
+  { headers = {}, as = owner }: { headers?: Record<string, string>; as?: Pick<User, "token"> } = {},
+): Promise<Answer> =>
+  request(method, `/v1/public/accounts/${id}/${path}`, {
+    token: as.token,
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
+
+/** The path of a mailbox by its id or address, as it is written in a URL. */
+export const at = (ref: string, rest = ""): string => `mailboxes/${encodeURIComponent(ref)}${rest}`;
+
+/** A domain of an account at a status, without a zone: its mailboxes need none. */
+export async function home(
+  account: Account,
+  options: { name?: string; workspaceId?: string; status?: string } = {},
+): Promise<Domain> {
+  const { status = "active", ...rest } = options;
+  const domain = await connected(account, rest);
+  if (status === "pending_delegation") return domain;
+  await setStored(account, domain.name, { status, verified_at: domain.created_at });
+  return { ...domain, status: status as Domain["status"] };
+}
+
+export const person = (local_part: string, more: Partial<Person> = {}): Person => ({
+  local_part,
+  first_name: "Ada",
+  last_name: "Lovelace",
+  ...more,
+});
+
+/** A mailbox that the account's owner created. */
+export async function added(
+  account: Account,
+  domain: string,
+  local_part = "ada",
+  more: Partial<Person> = {},
+): Promise<Mailbox> {
+  const { status, body, text } = await send(account, "POST", "mailboxes", { domain, ...person(local_part, more) });
+  if (status !== 201) throw new Error(text);
+  return body as Mailbox;
+}
+
+/** Mailboxes nobody can log in to, many at a time: hashing passwords takes longer than all the rest. */
+export async function stocked(account: Account, domain: string, people: readonly (string | Person)[]): Promise<string[]> {
+  const table = testTable();
+  const atOnce = 23;
+  const ids: string[] = [];
+  for (let from = 0; from < people.length; from += atOnce) {
+    const some = people.slice(from, from + atOnce).map((one) => ({
+      person: typeof one === "string" ? person(one) : one,
+      login: { hash: nobodysHash, tag: "", sealed: "none" },
+    }));
+    const made = await table.commit(async () => {
+      const now = { now: new Date(), madeBy: undefined };
+      const { mailboxes, writes } = await planMailboxes(table, await storedAs(account, domain), some, now);
+      return { value: mailboxes, writes };
+    });
+    ids.push(...made.map(({ id }) => id));
+  }
+  return ids;
+}
+
+/** A hash that is checked in no time. */
+export function cheapHash(password: string): string {
+  const nonce = randomBytes(16);
+  const numbers = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
+  const hash = argon2Sync("argon2id", { message: Buffer.from(password.normalize("NFC")), nonce, ...numbers });
+  const [salt, end] = [nonce, hash].map((bytes) => bytes.toString("base64").replace(/=+$/, ""));
+  return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${end}`;
+}
+
+/** What tags an account's passwords. */
+export const tagOf = async ({ id }: Pick<Account, "id">, password: string): Promise<string> =>
+  passwordTag(await loginKey(id, { table: testTable(), secrets: secretsHere() }), password);
+
+/** Gives a mailbox a password of the test's choice, in no time. */
+export async function setPassword(account: Pick<Account, "id">, id: string, password: string): Promise<void> {
+  const login = { hash: cheapHash(password), tag: await tagOf(account, password) };
+  await testTable().attempt({ update: mailboxKey(account.id, id), set: { login } });
+}
+
+/** A mailbox as it is stored. */
+export async function storedMailbox({ id: accountId }: Pick<Account, "id">, id: string): Promise<StoredMailbox> {
+  const mailbox = await testTable().get(mailboxKey(accountId, id), StoredMailbox);
+  if (!mailbox) throw new Error(`there is no mailbox ${id}`);
+  return mailbox;
+}
+
+type Listed = { items: Mailbox[]; total: number };
+
+/** A page of the mailboxes somebody sees. */
+export async function listed(account: Account, query: Record<string, string> = {}, as?: User): Promise<Listed> {
+  const { status, body, text } = await send(
+    account,
+    "GET",
+    `mailboxes?${new URLSearchParams(query).toString()}`,
+    undefined,
+    as ? { as } : {},
+  );
+  if (status !== 200) throw new Error(text);
+  return body as Listed;
+}
+
+export const emailsIn = ({ items }: Listed): string[] => items.map(({ primary_email }) => primary_email);
+
+export const statusesOf = (answers: readonly { status: number }[]): number[] =>
+  answers.map(({ status }) => status).toSorted((a, b) => a - b);

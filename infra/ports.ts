@@ -64,7 +64,7 @@ const actions: Record<Side, Record<Port, readonly string[]>> = {
   },
 };
 
-const fileKinds = ["invoices/*", "exports/*"];
+const fileKinds = ["exports/*", "invoices/*"];
 
 /** What the use of ports allows a function, by the names of policies. */
 export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {

@@ -13,7 +13,7 @@ import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "./
  * them away.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, commit, now } = context;
+  const { commit } = context;
   const dropped = await dropWorkspace(accountId, id, context);
   for (let isMore = dropped !== "gone"; isMore;) {
     isMore = await commit(async () => {
@@ -26,7 +26,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
 
 /** Deletes the workspace itself with its first few grants, and says whether there are more of these. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
-  const { table, commit, now } = context;
+  const { table, commit } = context;
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return "missing";
   return commit(async () => {

@@ -4,7 +4,8 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http.ts";
-import { addMailboxes, BulkAnswer, BulkItem } from "../../shared/mailboxes/bulk.ts";
+import { BulkAnswer, BulkItem } from "../../shared/mailboxes/bulk-items.ts";
+import { addMailboxes } from "../../shared/mailboxes/bulk.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
 

@@ -2,8 +2,9 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http.ts";
-import { exportMailboxes, MailboxExport } from "../../shared/mailboxes/export.ts";
+import { exportMailboxes } from "../../shared/mailboxes/export.ts";
 import { mailboxQuery } from "../../shared/mailboxes/list.ts";
+import { MailboxExport } from "../../shared/mailboxes/stored-export.ts";
 import { defineRoute } from "../../shared/route.ts";
 
 export const route = defineRoute({

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { filesHere } from "../../shared/billing/outside.ts";
 import { clock } from "../../shared/clock.ts";
 import { createLog } from "../../shared/log.ts";
-import { runExport } from "../../shared/mailboxes/export.ts";
+import { runExport } from "../../shared/mailboxes/run-export.ts";
 import { runtime } from "../../shared/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { readHolder } from "../../shared/domains/add.ts";
+import { readHolder } from "../../shared/domains/holder.ts";
 import { DomainName } from "../../shared/domains/name.ts";
 import { nameserversOf } from "../../shared/domains/platform.ts";
 import { delegate, delegationOf } from "../../shared/providers/registrar-embedded-names.ts";

@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-import * as z from "zod";
-
 import { change } from "../changes/kind.ts";
 import { recordWrites } from "../changes/record.ts";
 import type { Resolver } from "../dns/answer.ts";
@@ -11,8 +9,9 @@ import { dueWrite } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { delegationState } from "./delegation.ts";
-import { domainKey, domainKind, holderKey, type Domain, type StoredDomain } from "./domain.ts";
+import { domainKey, domainKind, type Domain, type StoredDomain } from "./domain.ts";
 import { domainById, domainByName } from "./find.ts";
+import { readHolder, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
 import { notReady } from "./not-ready.ts";
 import { nameserversOf } from "./platform.ts";
@@ -22,13 +21,6 @@ import { domainView, domainViews } from "./view.ts";
 
 /** When a new domain's delegation is first looked for without anybody asking. */
 const firstCheckMs = 60_000;
-
-const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
-type StoredHolder = z.output<typeof StoredHolder>;
-
-/** Who has a name, of all accounts; undefined when nobody has. */
-export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
-  table.get(holderKey(name), StoredHolder);
 
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });

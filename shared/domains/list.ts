@@ -10,6 +10,7 @@ import { readAcross, totalOf, type Source } from "../sources.ts";
 import { readHeads, readRows, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
+import { tagsAmong } from "../tags.ts";
 import { visibleText, visibleTextError } from "../text.ts";
 import { domainsAmong } from "./among.ts";
 import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
@@ -48,6 +49,10 @@ export async function listDomains(
     return { items: await domainViews(table, accountId, domains), total: totalOf(sources) };
   }
   if (totalOf(sources) > filterLimit) throw tooMany();
+  // Domains still have the ids of tags that are gone.
+  const { tag_id } = filter;
+  if (tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id))
+    return { items: [], total: 0 };
   const kept = (await readAcross(sources, 0, filterLimit)).filter(keep);
   return { items: await domainViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
 }

@@ -6,6 +6,7 @@ import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces.ts";
 import { newZone } from "../zones/zone.ts";
 import { domainsIn, domainsOf, holderKey, nameKey, type StoredDomain, type Warning } from "./domain.ts";
+import type { StoredHolder } from "./holder.ts";
 import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
 import { nameserversOf } from "./platform.ts";
 import { domainQueue } from "./queues.ts";
@@ -15,9 +16,6 @@ export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_
   Partial<Pick<StoredDomain, "purchase" | "registration">>;
 
 type Place = { accountId: string; workspaceId: string; now: Date };
-
-/** Who has a name, of all accounts. A hold that is not firm gives way to whoever proves that the name is theirs. */
-type Holder = { account_id: string; domain_id: string; firm: boolean };
 
 /**
  * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
@@ -91,7 +89,7 @@ function nameWrites(
   { account_id, id, name, source }: StoredDomain,
   { taken, exists, claim = "absent" }: Parameters<typeof planNewDomains>[3],
 ): Write[] {
-  const holder: Holder = { account_id, domain_id: id, firm: source === "purchased" };
+  const holder: StoredHolder = { account_id, domain_id: id, firm: source === "purchased" };
   return [
     { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
     { put: { ...holderKey(name), ...holder }, if: claim, orElse: taken(name) },

@@ -64,7 +64,8 @@ export async function quotesFor(
   { budgetMs, log }: Patience,
 ): Promise<Quote[]> {
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), budgetMs);
+  // It keeps no process from ending: whoever still waits for an answer has the question open.
+  const timer = setTimeout(() => over.abort(), budgetMs).unref();
   const late = new Promise<"late">((settle) => over.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote> => {
     if (registrable(name)?.domain !== name) return { name, reason: "not_registrable" };

@@ -4,6 +4,7 @@ import { getBatch } from "./batch.ts";
 import { conclude, isOver, isRunning, type Bought } from "./conclude.ts";
 import type { Purchase, StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { releasedAt } from "./released.ts";
 import { becoming, later, systemMover, type DomainWork } from "./work.ts";
 
 /*
@@ -16,6 +17,11 @@ import { becoming, later, systemMover, type DomainWork } from "./work.ts";
 const certainMs = 600_000;
 /** How far its clock may be behind ours. */
 const skewMs = 300_000;
+/**
+ * How long a name is left alone that was given back: what was begun for the one who had it has arrived by then, and
+ * what the registrar says of their registration is older than what is looked for.
+ */
+const restMs = skewMs + 60_000;
 const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 
 const nextLook = (failures: number, now: Date): string =>
@@ -27,12 +33,23 @@ export async function advanceRegistration(domain: StoredDomain, work: DomainWork
   for (let steps = 0; steps < 4 && isRunning(current); steps++) {
     const { stage } = current.purchase;
     const before: Bought = current;
-    if (stage === "held") {
-      current = await ask(await mark(before, { stage: "asked", asked_at: work.now().toISOString() }, work), work);
-    } else if (stage === "asked") current = await reconcile(before, work);
+    if (stage === "held") current = await begin(before, work);
+    else if (stage === "asked") current = await reconcile(before, work);
     else current = await look(before, work);
     if (current?.version === before.version) return;
   }
+}
+
+/** Asks for the first time, unless the name was somebody else's a moment ago. */
+async function begin(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
+  const released = await releasedAt(work.table, domain.name);
+  const now = work.now();
+  const restsUntil = later(released ?? new Date(0), restMs);
+  if (restsUntil > now.toISOString()) {
+    await mark(domain, { due_at: restsUntil }, work);
+    return undefined;
+  }
+  return ask(await mark(domain, { stage: "asked", asked_at: now.toISOString() }, work), work);
 }
 
 /** Writes down how far a registration is; answers the domain as it is then, or nothing when somebody else is at it. */

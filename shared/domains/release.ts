@@ -24,6 +24,7 @@ import { domainById } from "./find.ts";
 import { noLookalike } from "./lookalikes.ts";
 import { notReady } from "./not-ready.ts";
 import { domainQueue } from "./queues.ts";
+import { releasedWrite } from "./released.ts";
 import { removeZone } from "./remove-zone.ts";
 import { domainViews } from "./view.ts";
 import { becoming, later, type Mover } from "./work.ts";
@@ -131,7 +132,7 @@ function revokeSomeAccess(accountId: string, id: string, { table, commit, now }:
 const Holder = z.object({ domain_id: z.string() });
 
 /** The domain itself, once nothing is left of what it had. */
-function forget(accountId: string, id: string, { table, commit }: Mover): Promise<void> {
+function forget(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: undefined, writes: [], changes: [] };
@@ -150,6 +151,7 @@ function forget(accountId: string, id: string, { table, commit }: Mover): Promis
         ...writes,
         ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
         ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
+        ...(domain.registration?.status === "active" ? [releasedWrite(domain.name, now())] : []),
         { delete: zoneKey(accountId, id) },
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
@@ -185,6 +187,7 @@ export async function removeFailed(
 ): Promise<void> {
   const mover: Mover = { table, now, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
   while (await removeSomeRecords(accountId, id, mover)) continue;
+  while (await revokeSomeAccess(accountId, id, mover)) continue;
   const domain = await domainById(table, accountId, id);
   if (domain?.status === "failed") await forget(accountId, id, mover);
 }

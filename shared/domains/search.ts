@@ -5,7 +5,6 @@ import { Currency, currency, money, MoneyText } from "../money.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
-import { visibleText, visibleTextError } from "../text.ts";
 import { holderKey, Warning } from "./domain.ts";
 import { readName, registrable } from "./name.ts";
 import { warningsFor } from "./new.ts";

@@ -16,7 +16,8 @@ type Work = { table: Table; secrets: Secrets };
 export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
   const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
   const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
-  const what = local === anyLocal ? `${domain.name} has a catch-all` : `${local}@${domain.name} is an address of a mailbox`;
+  const what =
+    local === anyLocal ? `${domain.name} has a catch-all` : `${local}@${domain.name} is an address of a mailbox`;
   return new Problem("address_taken", `${what} already.`, extras);
 }
 

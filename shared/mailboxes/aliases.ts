@@ -14,21 +14,21 @@ import { mailboxCore } from "./view.ts";
 
 const spelled = (given: string): string => given.trim().toLowerCase();
 
+const notAnAddress = "Write an address such as sales@example.com, or its local part";
+
+/** What is wrong with a text as an alias, whatever the domain. */
+function aliasFault(text: string): string | undefined {
+  if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
+  return text === anyLocal ? undefined : localPartFault(text);
+}
+
 /** An alias as customers write it: a local part, a whole address, or `*` for all that nobody has. */
 export const AliasText = z
   .string()
-  .min(1)
   .max(1_000)
   .superRefine((given, context) => {
-    const text = spelled(given);
-    const isAny = text === anyLocal || text.startsWith(`${anyLocal}@`);
-    const fault = text.includes("@") ? readAddress(text) === undefined : localPartFault(text) !== undefined;
-    if (!isAny && fault) {
-      const message = text.includes("@")
-        ? "This is not an address"
-        : (localPartFault(text) ?? "This is not a local part");
-      context.addIssue({ code: "custom", message });
-    }
+    const message = aliasFault(spelled(given));
+    if (message !== undefined) context.addIssue({ code: "custom", message });
   })
   .overwrite(spelled)
   .meta({
@@ -37,17 +37,11 @@ export const AliasText = z
   });
 
 /** The local part of an alias in a domain; what is wrong with it as a fault. */
-export function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local: string } | { fault: string } {
-  if (given === anyLocal || given === `${anyLocal}@${name}`) return { local: anyLocal };
-  if (!given.includes("@")) {
-    const fault = localPartFault(given);
-    return fault === undefined ? { local: given } : { fault };
-  }
-  const address = readAddress(given);
-  if (!address) return { fault: "Write an address such as sales@example.com, or its local part" };
-  if (address.domain !== name) return { fault: `An alias is in the mailbox's own domain: ${name}` };
-  const fault = address.local === anyLocal ? undefined : localPartFault(address.local);
-  return fault === undefined ? { local: address.local } : { fault };
+function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local: string } | { fault: string } {
+  const { local, domain } = readAddress(given) ?? { local: given, domain: name };
+  if (domain !== name) return { fault: `An alias is in the mailbox's own domain: ${name}` };
+  const fault = aliasFault(local);
+  return fault === undefined ? { local } : { fault };
 }
 
 const refused = (member: string, msg: string): InvalidInput =>

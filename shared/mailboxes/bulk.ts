@@ -1,78 +1,14 @@
-import * as z from "zod";
-
 import type { StoredDomain } from "../domains/domain.ts";
 import { inParallel } from "../parallel.ts";
 import type { Secrets } from "../providers/secrets.ts";
 import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import { takingDomain } from "./add.ts";
-import { mailboxById } from "./find.ts";
-import { localPartFault } from "./local-part.ts";
+import { sortItems, type BulkAnswer, type BulkItem, type Candidate, type Failure } from "./bulk-items.ts";
 import { newLogin } from "./login.ts";
-import { Mailbox, PersonName, type Login, type StoredMailbox } from "./mailbox.ts";
-import { AddressTaken, planMailboxes, requireTaking, type Person } from "./plan.ts";
+import { addressKey, mailboxKey, StoredAddress, StoredMailbox, type Login } from "./mailbox.ts";
+import { AddressTaken, planMailboxes, requireTaking } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
-
-const text = (description: string) => z.string().max(1_000).meta({ description });
-
-/** One mailbox of many: what is wrong with it is told of it alone. */
-export const BulkItem = z
-  .strictObject({
-    local_part: text("The part of the address before the @."),
-    first_name: text("Given name of who has it."),
-    last_name: text("Family name of who has it."),
-  })
-  .meta({ id: "MailboxBulkItem", description: "A mailbox to create." });
-type BulkItem = z.output<typeof BulkItem>;
-
-const codes = ["invalid_local_part", "invalid_name", "duplicate_in_request", "address_taken"] as const;
-
-const Failure = z
-  .object({
-    index: z.int().min(0).meta({ description: "Its place in `items`." }),
-    code: z.enum(codes).meta({ description: "Why it was not created." }),
-    message: z.string().meta({ description: "Why, for people." }),
-  })
-  .meta({ id: "MailboxBulkFailure", description: "A mailbox that was not created." });
-type Failure = z.output<typeof Failure>;
-
-export const BulkAnswer = z
-  .object({
-    created: z
-      .array(
-        z.object({
-          index: z.int().min(0).meta({ description: "Its place in `items`." }),
-          mailbox: Mailbox.meta({ description: "The mailbox." }),
-        }),
-      )
-      .meta({ description: "The mailboxes that were created, in the order of the request." }),
-    failed: z.array(Failure).meta({ description: "Those that were not, in the order of the request." }),
-  })
-  .meta({ id: "MailboxBulkResponse", description: "What came of each mailbox." });
-type BulkAnswer = z.output<typeof BulkAnswer>;
-
-type Candidate = { index: number; person: Person };
-
-/** What can be told of each item by itself and of those beside it. */
-function sort(items: readonly BulkItem[]): { good: Candidate[]; failed: Failure[] } {
-  const seen = new Set<string>();
-  const good: Candidate[] = [];
-  const failed: Failure[] = [];
-  for (const [index, item] of items.entries()) {
-    const local = localPartFault(item.local_part);
-    const local_part = item.local_part.trim().toLowerCase();
-    const names = [PersonName.safeParse(item.first_name), PersonName.safeParse(item.last_name)] as const;
-    const wrong = names.find(({ success }) => !success)?.error?.issues[0]?.message;
-    const [first_name = "", last_name = ""] = names.map(({ data }) => data);
-    if (local !== undefined) failed.push({ index, code: "invalid_local_part", message: local });
-    else if (wrong !== undefined) failed.push({ index, code: "invalid_name", message: `A name: ${wrong}` });
-    else if (seen.has(local_part)) {
-      failed.push({ index, code: "duplicate_in_request", message: "The same address stands further up." });
-    } else good.push({ index, person: { local_part, first_name, last_name } });
-    if (local === undefined) seen.add(local_part);
-  }
-  return { good, failed };
-}
 
 /** Four writes each, and few for all. */
 const mailboxesAtOnce = 23;
@@ -80,6 +16,8 @@ const hashesAtOnce = 4;
 
 type Work = { table: Table; secrets: Secrets };
 type Made = { index: number; mailbox: StoredMailbox };
+type Progress = { made: Made[]; failed: Failure[]; left: Candidate[] };
+type Logins = ReadonlyMap<Candidate, Login>;
 
 /**
  * Creates many mailboxes of one domain, a few dozen in a transaction; what stands in the way of one is told of it
@@ -92,68 +30,113 @@ export async function addMailboxes(
   work: Work,
 ): Promise<BulkAnswer> {
   requireTaking(found);
-  const { good, failed } = sort(items);
-  const hashed = await inParallel(good, hashesAtOnce, () => newLogin(found.account_id, work));
-  const logins = new Map<number, Login>();
-  for (const [place, one] of hashed.entries()) {
-    if (one.status === "rejected") throw one.reason;
-    logins.set(good[place]?.index ?? -1, one.value);
+  const { good, failed } = sortItems(items);
+  let progress = await lookUp(found, good, context);
+  const logins = await newLogins(found, progress.left, work);
+  while (progress.left.length > 0) {
+    const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
+    // Should somebody have taken one of these addresses since, it is found out which.
+    const next = (await createTogether(found, some, logins, context)) ?? (await lookUp(found, some, context));
+    progress = {
+      made: [...progress.made, ...next.made],
+      failed: [...progress.failed, ...next.failed],
+      left: [...next.left, ...rest],
+    };
   }
-  const made: Made[] = [];
-  let left = good;
-  while (left.length > 0) {
-    const some = left.slice(0, mailboxesAtOnce);
-    const outcome = await tryTogether(found, some, logins, context);
-    made.push(...outcome.made);
-    failed.push(...outcome.failed);
-    const done = new Set([...outcome.made, ...outcome.failed].map(({ index }) => index));
-    left = left.filter(({ index }) => !done.has(index));
-  }
-  const views = await mailboxViews(
-    context.table,
-    found.account_id,
-    made.map(({ mailbox }) => mailbox),
-  );
-  const value: BulkAnswer = {
-    created: made
-      .flatMap(({ index, mailbox }) => {
-        const view = views.find(({ id }) => id === mailbox.id);
-        return view ? [{ index, mailbox: view }] : [];
-      })
-      .toSorted((a, b) => a.index - b.index),
-    failed: failed.toSorted((a, b) => a.index - b.index),
-  };
+  const value = await answerOf(found, progress.made, [...failed, ...progress.failed], context);
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
-/** Makes all of a few, or finds out about one of them what keeps it from being made. */
-async function tryTogether(
+async function newLogins({ account_id }: StoredDomain, candidates: readonly Candidate[], work: Work): Promise<Logins> {
+  const results = await inParallel(candidates, hashesAtOnce, async (candidate) => {
+    const login = await newLogin(account_id, work);
+    return [candidate, login] as const;
+  });
+  return new Map(
+    results.map((result) => {
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    }),
+  );
+}
+
+/** What of the wanted addresses is there already: made by the same keyed request, which was cut off, or somebody's. */
+async function lookUp(
+  { account_id, id, name }: StoredDomain,
+  candidates: readonly Candidate[],
+  { table, keyId }: Context,
+): Promise<Progress> {
+  const owners = await table.getMany(candidates.map(({ person }) => addressKey(account_id, id, person.local_part)));
+  const ids = owners.map((owner) => owner && StoredAddress.parse(owner).mailbox_id);
+  const rows = await table.getMany(ids.flatMap((one) => (one === undefined ? [] : [mailboxKey(account_id, one)])));
+  const mailboxes = new Map(
+    rows.flatMap((row) => {
+      const mailbox = row && StoredMailbox.parse(row);
+      return mailbox ? [[mailbox.id, mailbox] as const] : [];
+    }),
+  );
+  const progress: Progress = { made: [], failed: [], left: [] };
+  for (const [place, candidate] of candidates.entries()) {
+    const { index, person } = candidate;
+    const ownerId = ids[place];
+    const mailbox = mailboxes.get(ownerId ?? "");
+    const isOwn = keyId !== undefined && mailbox?.made_by === keyId && mailbox.local_part === person.local_part;
+    const message = `${person.local_part}@${name} is an address of a mailbox already.`;
+    if (ownerId === undefined) progress.left.push(candidate);
+    else if (mailbox && isOwn) progress.made.push({ index, mailbox });
+    else progress.failed.push({ index, code: "address_taken", message });
+  }
+  return progress;
+}
+
+/** Makes all of a few in one transaction; undefined when somebody has one of their addresses meanwhile. */
+async function createTogether(
   found: StoredDomain,
   some: readonly Candidate[],
-  logins: ReadonlyMap<number, Login>,
+  logins: Logins,
   context: Context,
-): Promise<{ made: Made[]; failed: Failure[] }> {
+): Promise<Progress | undefined> {
   const { table, commit, now, keyId } = context;
+  const given = some.map((candidate) => {
+    const login = logins.get(candidate);
+    if (!login) throw new Error("a mailbox was about to be created without a password");
+    return { person: candidate.person, login };
+  });
   try {
     const mailboxes = await commit(async () => {
       const domain = await takingDomain(found, context);
-      const given = some.flatMap(({ index, person }) => {
-        const login = logins.get(index);
-        return login ? [{ person, login }] : [];
-      });
       const planned = await planMailboxes(table, domain, given, { now: now(), madeBy: keyId });
       return { value: planned.mailboxes, writes: planned.writes, changes: planned.changes, partial: true };
     });
-    const indexes = some.map(({ index }) => index);
-    return { made: mailboxes.map((mailbox, place) => ({ index: indexes[place] ?? -1, mailbox })), failed: [] };
+    const made = mailboxes.flatMap((mailbox, place) => {
+      const candidate = some[place];
+      return candidate ? [{ index: candidate.index, mailbox }] : [];
+    });
+    return { made, failed: [], left: [] };
   } catch (error) {
-    if (!(error instanceof AddressTaken)) throw error;
-    const one = some.find(({ person }) => person.local_part === error.local);
-    if (!one) throw error;
-    const theirs = await mailboxById(table, found.account_id, error.mailboxId);
-    const isOwn = keyId !== undefined && theirs?.made_by === keyId && theirs.local_part === error.local;
-    if (theirs && isOwn) return { made: [{ index: one.index, mailbox: theirs }], failed: [] };
-    const message = `${error.local}@${found.name} is an address of a mailbox already.`;
-    return { made: [], failed: [{ index: one.index, code: "address_taken", message }] };
+    if (error instanceof AddressTaken) return undefined;
+    throw error;
   }
+}
+
+const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
+
+/** What came of all, in the order of the request. */
+async function answerOf(
+  { account_id }: StoredDomain,
+  made: readonly Made[],
+  failed: readonly Failure[],
+  { table }: Context,
+): Promise<BulkAnswer> {
+  const views = await mailboxViews(
+    table,
+    account_id,
+    made.map(({ mailbox }) => mailbox),
+  );
+  const byId = new Map(views.map((view) => [view.id, view]));
+  const created = made.flatMap(({ index, mailbox: { id } }) => {
+    const mailbox = byId.get(id);
+    return mailbox ? [{ index, mailbox }] : [];
+  });
+  return { created: created.toSorted(inOrder), failed: failed.toSorted(inOrder) };
 }

@@ -2,6 +2,7 @@ import { change } from "../changes/kind.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { notFound, Problem } from "../errors.ts";
+import { requireMatch } from "../etag.ts";
 import type { Context } from "../route.ts";
 import type { Write } from "../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
@@ -47,7 +48,10 @@ export async function changeMailbox(
     const next = becoming(domain, mailbox, given, now().toISOString());
     const [seen, shown] = await mailboxViews(table, domain.account_id, [mailbox, next.after]);
     if (!seen || !shown) throw notFound();
-    if (isSame && ifMatch === undefined) return { value: seen, writes: [], changes: [] };
+    if (isSame) {
+      requireMatch(ifMatch, seen);
+      return { value: seen, writes: [], changes: [] };
+    }
     requireMovable(mailbox, given);
     const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain), seen };
     return { value: shown, writes: [next.write], changes: [change(mailboxKind, verb, mailbox.id, states)] };

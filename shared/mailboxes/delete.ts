@@ -27,29 +27,45 @@ export async function deleteMailbox(found: FoundMailbox, context: Context): Prom
   }
   const dropped = await dropMailbox(account_id, found.mailbox, context, ifMatch !== undefined);
   if (dropped === "missing") throw notFound();
-  if (dropped === "more") await revokeRest(account_id, found.mailbox.id, context);
 }
 
-/** Takes a mailbox away, with the first few grants on it; says whether there are more of these, or it was not there. */
-export function dropMailbox(
+/**
+ * Takes a mailbox away, and before it the grants on it that are too many for one transaction: should it die between,
+ * it is there to be deleted again. With `isExact` only as it was seen. Says whether it was there.
+ */
+export async function dropMailbox(
+  accountId: string,
+  seen: StoredMailbox,
+  mover: Mover,
+  isExact = false,
+): Promise<"gone" | "missing"> {
+  for (;;) {
+    const dropped = await dropStep(accountId, seen, mover, isExact);
+    if (dropped !== "more") return dropped;
+  }
+}
+
+/** Revokes some grants on a mailbox, or takes it away with the last of them. */
+function dropStep(
   accountId: string,
   seen: StoredMailbox,
   { table, commit, now }: Mover,
-  isExact = false,
+  isExact: boolean,
 ): Promise<"gone" | "more" | "missing"> {
   return commit(async () => {
     const mailbox = await mailboxById(table, accountId, seen.id);
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
     if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [] };
     if (isExact && mailbox.version !== seen.version) requireMatch([], mailbox);
-    const planned = await planRemoval(table, domain, mailbox);
-    const grants = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
+    const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
+    const options = { matched: true, partial: true };
+    if (!isAll) return { value: "more" as const, writes, changes, ...options };
+    const removal = await planRemoval(table, domain, mailbox);
     return {
-      value: grants.isAll ? ("gone" as const) : ("more" as const),
-      writes: [...planned.writes, ...grants.writes],
-      changes: [...planned.changes, ...grants.changes],
-      matched: true,
-      partial: true,
+      value: "gone" as const,
+      writes: [...removal.writes, ...writes],
+      changes: [...removal.changes, ...changes],
+      ...options,
     };
   });
 }
@@ -78,14 +94,4 @@ async function planRemoval(
     ],
     changes: [change(mailboxKind, "deleted", mailbox.id, { before: mailboxCore(mailbox, domain) })],
   };
-}
-
-/** The grants on a mailbox that were too many for the transaction that took it away. */
-async function revokeRest(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
-  for (let isMore = true; isMore;) {
-    isMore = await commit(async () => {
-      const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id }, now());
-      return { value: !isAll, writes, changes, partial: true };
-    });
-  }
 }

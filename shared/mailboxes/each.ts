@@ -10,6 +10,7 @@ import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import type { MailboxFilter } from "./list.ts";
 import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox, type Mailbox } from "./mailbox.ts";
+import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 const chunk = 250;
@@ -91,9 +92,6 @@ export async function* eachMailbox(
 ): AsyncGenerator<Mailbox[]> {
   for await (const mailboxes of selected(accountId, where, asker)) {
     const views = await mailboxViews(asker.table, accountId, mailboxes);
-    yield search === undefined ? views : views.filter((view) => isLike(view, search));
+    yield search === undefined ? views : views.filter((view) => isFound(view, view.domain_name, search));
   }
 }
-
-const isLike = ({ primary_email, first_name, last_name }: Mailbox, text: string): boolean =>
-  primary_email.includes(text) || `${first_name} ${last_name}`.toLowerCase().includes(text);

@@ -1,8 +1,7 @@
 import * as z from "zod";
 
-import { covers, scopesHeld } from "../auth/permissions.ts";
+import { covers } from "../auth/permissions.ts";
 import { domainsAmong } from "../domains/among.ts";
-import { type StoredDomain } from "../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
 import { DomainRef } from "../domains/name.ts";
@@ -11,13 +10,12 @@ import { Id } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { readAcross, totalOf, type Source } from "../sources.ts";
-import { readHeads, readRows } from "../table/ranked-list.ts";
-import type { Reader } from "../table/table.ts";
-import type { Item } from "../table/writes.ts";
 import { visibleText, visibleTextError } from "../text.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
-import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox, type Mailbox } from "./mailbox.ts";
+import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { accountSource, domainSources, singleSource } from "./sources.ts";
+import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 /** What narrows a list of mailboxes; all that is given must hold. */
@@ -56,21 +54,22 @@ export async function listMailboxes(
 }
 
 /** The mailboxes of ranks `skip` to `skip + take − 1` among those that a filter leaves and the principal sees. */
-export async function selectMailboxes(
+async function selectMailboxes(
   accountId: string,
   { search, ...where }: MailboxFilter,
   { skip, take }: { skip: number; take: number },
   context: Context,
 ): Promise<{ rows: StoredMailbox[]; total: number }> {
+  const { table } = context;
   if (search !== undefined && readAddress(search)) return byAddress(accountId, search, where, { skip, take }, context);
   const sources = await sourcesOf(accountId, where, context);
   const total = totalOf(sources);
   if (search === undefined) return { rows: await readAcross(sources, skip, take), total };
   if (total > searchLimit) throw tooBroad();
-  const names = await domainNames(accountId, sources, context);
-  const kept = (await readAcross(sources, 0, searchLimit)).filter((row) =>
-    isLike(row, names.get(row.domain_id), search),
-  );
+  const rows = await readAcross(sources, 0, searchLimit);
+  const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
+  const names = new Map((await domainsAmong(table, accountId, ids)).map(({ id, name }) => [id, name]));
+  const kept = rows.filter((row) => isFound(row, names.get(row.domain_id) ?? "", search));
   return { rows: kept.slice(skip, skip + take), total: kept.length };
 }
 
@@ -82,20 +81,6 @@ const tooBroad = (): InvalidInput =>
       type: "too_broad",
     },
   ]);
-
-const isLike = ({ local_part, first_name, last_name }: StoredMailbox, domain = "", text = ""): boolean =>
-  `${local_part}@${domain}`.includes(text) || `${first_name} ${last_name}`.toLowerCase().includes(text);
-
-/** The names of the domains whose mailboxes are looked at. */
-async function domainNames(
-  accountId: string,
-  sources: readonly Source<StoredMailbox>[],
-  { table }: Context,
-): Promise<Map<string, string>> {
-  const rows = await readAcross(sources, 0, searchLimit);
-  const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
-  return new Map((await domainsAmong(table, accountId, ids)).map(({ id, name }) => [id, name]));
-}
 
 async function byAddress(
   accountId: string,
@@ -146,57 +131,3 @@ const tooMany = (): InvalidInput =>
       type: "too_broad",
     },
   ]);
-
-const parsed = (rows: readonly (Item | undefined)[]): StoredMailbox[] =>
-  rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
-
-async function accountSource(table: Reader, accountId: string): Promise<Source<StoredMailbox>> {
-  const list = mailboxesOf(accountId);
-  const [head] = await readHeads(table, [list]);
-  return {
-    total: head?.live ?? 0,
-    read: async (skip, take) => parsed((await readRows(table, list, { skip, take })).rows),
-  };
-}
-
-const Reference = z.object({ mailbox_id: z.string() });
-
-/** The mailboxes of domains, one domain after the other. Their heads are read together. */
-async function domainSources(
-  table: Reader,
-  accountId: string,
-  domains: readonly StoredDomain[],
-): Promise<Source<StoredMailbox>[]> {
-  const lists = domains.map(({ id }) => mailboxesIn(accountId, id));
-  const heads = await readHeads(table, lists);
-  return lists.map((list, index) => ({
-    total: heads[index]?.live ?? 0,
-    read: async (skip, take) => {
-      const { rows } = await readRows(table, list, { skip, take });
-      const ids = rows.map((row) => Reference.parse(row).mailbox_id);
-      return parsed(await table.getMany(ids.map((id) => mailboxKey(accountId, id))));
-    },
-  }));
-}
-
-/** The mailboxes that grants name one by one, where nothing wider covers them. */
-async function singleSource(
-  accountId: string,
-  among: readonly StoredDomain[] | undefined,
-  { table, permissions }: Context,
-  workspaceId?: string,
-): Promise<Source<StoredMailbox>> {
-  const ids = scopesHeld(permissions, "mailbox.view", "mailbox");
-  const named = ids === "all" ? [] : parsed(await table.getMany(ids.toSorted().map((id) => mailboxKey(accountId, id))));
-  const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
-  const homes = new Map((among ?? (await domainsAmong(table, accountId, domainIds))).map((home) => [home.id, home]));
-  const alone = named.filter(({ domain_id }) => {
-    const home = homes.get(domain_id);
-    return (
-      home !== undefined &&
-      !covers(permissions, "mailbox.view", scopesOfDomain(home)) &&
-      (workspaceId === undefined || home.workspace_id === workspaceId)
-    );
-  });
-  return { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) };
-}

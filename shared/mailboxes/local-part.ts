@@ -39,7 +39,9 @@ export const LocalPart = checked(localPartFault, (given) => given.trim().toLower
 
 /** An address as its two parts, in their one spelling; undefined when it is none. */
 export function readAddress(given: string): { local: string; domain: string } | undefined {
-  const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(given.trim()) ?? [];
+  // What is stored under an address is asked for in UTF-8.
+  const text = given.isWellFormed() ? given.trim() : "";
+  const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(text) ?? [];
   const read = readName(domain);
   return local === "" || "fault" in read ? undefined : { local: local.toLowerCase(), domain: read.name };
 }

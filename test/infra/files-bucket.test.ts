@@ -26,9 +26,10 @@ test("files are encrypted, in one version, and nothing in the bucket can be made
   expect(bucket["Properties"]).not.toHaveProperty("VersioningConfiguration");
 });
 
-test("no file expires; what was begun and not finished is gone after a day", () => {
+test("no invoice expires; an export is gone after a week, and what was begun and not finished after a day", () => {
   expect(bucket["Properties"].LifecycleConfiguration.Rules).toEqual([
     { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" },
+    { ExpirationInDays: 7, Prefix: "exports/", Status: "Enabled" },
   ]);
 });
 

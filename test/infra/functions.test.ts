@@ -58,7 +58,7 @@ const notesCallers = [
 const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
 const onFiles = (...actions: string[]) => [
   actions,
-  ["/invoices/*", "/exports/*"].map((path) => ({
+  ["/exports/*", "/invoices/*"].map((path) => ({
     "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, path]],
   })),
 ];
@@ -146,7 +146,7 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 );
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
-  "$name may use the table, and as it declares open secrets and write invoices, write its dead letters and its log, and nothing else",
+  "$name may use the table, and as it declares open secrets and write files, write its dead letters and its log, and nothing else",
   ({ name, uses = [] }) => {
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
@@ -259,13 +259,14 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("the billing day has 15 minutes, code mode 29 seconds, a worker 60, what calls or answers somebody else 20, the others 10", () => {
+test("the billing day and exports have 15 minutes, code mode 29 seconds, a worker 60, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
     ["CodeFunction", 29],
     ["WorkersPaymentWebhookFunction", 20],
     ["WorkersRunBillingDayFunction", 900],
+    ["WorkersMakeMailboxExportFunction", 900],
   ]);
   for (const [id, { Properties }] of Object.entries(functions)) {
     expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);

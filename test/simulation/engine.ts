@@ -160,7 +160,6 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
     for (; !process.hasEnded; outcome.steps++) {
       await settled(process, () => waiting.length > 0);
       check();
-      if (waiting[0]) note(`rest ${waiting[0].point}`);
       waiting.shift()?.go(undefined);
     }
     if (process.failure !== undefined) throw failureOf(process);

@@ -46,7 +46,7 @@ export const purchaseActors = (scene: PurchaseScene): Actor[] => [
   acting(scene, "work", 30, work),
   acting(scene, "remove", 5, remove),
   acting(scene, "pass-on", 4, passOn),
-  acting(scene, "move", 1, move),
+  acting(scene, "move", 4, move),
   acting(scene, "pay", 6, pay),
   acting(scene, "top-up", 1, topUp),
   acting(scene, "spend", 1, spend),

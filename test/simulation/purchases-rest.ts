@@ -37,7 +37,6 @@ async function workOff(scene: PurchaseScene, world: World, random: Random): Prom
     if (open.length === 0 && due.length === 0) return;
     mustHold(round < mostRounds, () => `never comes to an end: ${[...open, ...due.map(({ id }) => id)].join(", ")}`);
     // Each run of the worker is a process of its own.
-    world.note(`TIME ${nowOf(scene, world)().toISOString()} ${due.length}`);
     for (const one of due) await doDue(one, workOf(scene, world, random));
     const next = [...scene.facts.due.values()].map(({ at }) => at).toSorted()[0] ?? "";
     mustHold(next !== "" || openOf(scene).length === 0, () => "something is not over, and nothing is due");

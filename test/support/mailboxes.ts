@@ -1,11 +1,11 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 
 import type { Domain } from "../../shared/domains/domain.ts";
-import { secretsHere } from "../../shared/providers/secrets-here.ts";
 import { loginKey } from "../../shared/mailboxes/login-key.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mailboxes/mailbox.ts";
 import { nobodysHash, passwordTag } from "../../shared/mailboxes/password.ts";
 import { planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
+import { secretsHere } from "../../shared/providers/secrets-here.ts";
 import { setStored, storedAs } from "./domain-work.ts";
 import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";
@@ -60,7 +60,11 @@ export async function added(
 }
 
 /** Mailboxes nobody can log in to, many at a time: hashing passwords takes longer than all the rest. */
-export async function stocked(account: Account, domain: string, people: readonly (string | Person)[]): Promise<string[]> {
+export async function stocked(
+  account: Account,
+  domain: string,
+  people: readonly (string | Person)[],
+): Promise<string[]> {
   const table = testTable();
   const atOnce = 23;
   const ids: string[] = [];

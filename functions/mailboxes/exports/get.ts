@@ -3,7 +3,8 @@ import * as z from "zod";
 import { filesHere } from "../../../shared/billing/outside.ts";
 import { http } from "../../../shared/http.ts";
 import { Id } from "../../../shared/ids.ts";
-import { getExport, MailboxExport } from "../../../shared/mailboxes/export.ts";
+import { getExport } from "../../../shared/mailboxes/export.ts";
+import { MailboxExport } from "../../../shared/mailboxes/stored-export.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
 export const route = defineRoute({

@@ -47,7 +47,12 @@ test("takes the domain by its id and in any spelling of its name, and folds and 
   const { id, name } = await home(account, { name: `bücher-${label}` });
   const spellings = [id.toUpperCase(), `${name.toUpperCase()}.`, `BÜCHER-${label}`, `bu\u0308cher-${label}`];
   for (const [index, domain] of spellings.entries()) {
-    const { status, body } = await add(account, { domain, local_part: ` Ada-${index} `, first_name: " Ada ", last_name: "L" });
+    const { status, body } = await add(account, {
+      domain,
+      local_part: ` Ada-${index} `,
+      first_name: " Ada ",
+      last_name: "L",
+    });
     expect([status, body.primary_email, body.first_name], domain).toEqual([201, `ada-${index}@${name}`, "Ada"]);
   }
 });
@@ -190,7 +195,11 @@ test("needs mailbox.create on the domain: of one that is not seen the answer is 
   const account = await newAccount();
   const [own, hidden] = [await home(account), await home(account)];
   const scope = { type: "domain" as const, id: own.id };
-  const member = await newMember(account, { capability: "mailbox.create", scope }, { capability: "mailbox.view", scope });
+  const member = await newMember(
+    account,
+    { capability: "mailbox.create", scope },
+    { capability: "mailbox.view", scope },
+  );
   const viewer = await newMember(account, { role: "viewer" });
   expect((await add(account, { domain: own.name, ...person("ada") }, { as: member })).status).toBe(201);
   expect((await add(account, { domain: hidden.name, ...person("ada") }, { as: member })).status).toBe(422);
@@ -220,10 +229,7 @@ test("an address is a mailbox's or an alias's, whoever comes first", async () =>
   const names = Array.from({ length: 6 }, (_, index) => `sales${index}`);
   const outcomes = await Promise.all(
     names.map((alias) =>
-      Promise.all([
-        send(account, "POST", at(ada, "/aliases"), { alias }),
-        add(account, { domain, ...person(alias) }),
-      ]),
+      Promise.all([send(account, "POST", at(ada, "/aliases"), { alias }), add(account, { domain, ...person(alias) })]),
     ),
   );
   for (const [index, both] of outcomes.entries()) {

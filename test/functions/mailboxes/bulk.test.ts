@@ -1,3 +1,168 @@
-import { test } from "vitest";
+import { randomUUID } from "node:crypto";
 
-test.todo("later");
+import { expect, test } from "vitest";
+
+import { changesOf } from "../../../shared/changes/record.ts";
+import type { Mailbox } from "../../../shared/mailboxes/mailbox.ts";
+import { readEntries } from "../../../shared/table/journal.ts";
+import { setStored, storedAs } from "../../support/domain-work.ts";
+import { storedOf } from "../../support/doors.ts";
+import { withFault } from "../../support/faults.ts";
+import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+type Bulk = { created: { index: number; mailbox: Mailbox }[]; failed: { index: number; code: string; message: string }[] };
+
+const bulk = (account: Account, domain: string, items: unknown, options = {}) =>
+  send(account, "POST", "mailboxes/bulk", { domain, items }, options);
+
+const people = (count: number, label = "p") => Array.from({ length: count }, (_, index) => person(`${label}${index}`));
+
+const createdIn = ({ created }: Bulk) => created.map(({ index, mailbox }) => [index, mailbox.local_part]);
+const failedIn = ({ failed }: Bulk) => failed.map(({ index, code }) => [index, code]);
+
+test("creates a hundred in the order of the request, in at most five transactions", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const items = people(100);
+  const { value: answer, calls } = await withFault(undefined, -1, () => bulk(account, name, items));
+  expect(answer.status).toBe(200);
+  const { created, failed } = answer.body as Bulk;
+  expect(failed).toEqual([]);
+  expect(created.map(({ index }) => index)).toEqual(items.map((_, index) => index));
+  expect(calls.filter((command) => command === "TransactWriteItemsCommand").length).toBeLessThanOrEqual(5);
+  const pages = [await listed(account, { page_size: "100" }), await listed(account, { page_size: "100", domain: name })];
+  for (const page of pages) {
+    expect(page.total).toBe(100);
+    expect(page.items).toEqual(created.map(({ mailbox }) => mailbox));
+  }
+  expect((await storedAs(account, name)).mailbox_count).toBe(100);
+  const events = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 100 }, new Date());
+  expect(events.rows.map(({ type }) => type)).toEqual(Array(100).fill("mailbox.created"));
+});
+
+test("tells of each that was not created why, by its place, and creates the others", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada"]);
+  await send(account, "POST", at(ada, "/aliases"), { alias: "sales" });
+  const items = [
+    person("bob"),
+    person("Ada"),
+    person("not right"),
+    person("BOB "),
+    person("sales"),
+    person("carl", { first_name: "" }),
+    person("dora", { last_name: "a\nb" }),
+    person("carl"),
+    person("carl"),
+    person("-"),
+    person("-"),
+  ];
+  const { status, body } = await bulk(account, name, items);
+  expect(status).toBe(200);
+  expect(createdIn(body)).toEqual([
+    [0, "bob"],
+    [7, "carl"],
+  ]);
+  expect(body.failed).toEqual([
+    { index: 1, code: "address_taken", message: `ada@${name} is an address of a mailbox already.` },
+    {
+      index: 2,
+      code: "invalid_local_part",
+      message: "Only letters, digits, dots, hyphens and underscores are allowed",
+    },
+    { index: 3, code: "duplicate_in_request", message: "The same address stands further up." },
+    { index: 4, code: "address_taken", message: `sales@${name} is an address of a mailbox already.` },
+    { index: 5, code: "invalid_name", message: "first_name: Too small: expected string to have >=1 characters" },
+    { index: 6, code: "invalid_name", message: expect.stringContaining("without control characters") },
+    { index: 8, code: "duplicate_in_request", message: "The same address stands further up." },
+    { index: 9, code: "invalid_local_part", message: "It must begin and end with a letter or a digit" },
+    { index: 10, code: "invalid_local_part", message: "It must begin and end with a letter or a digit" },
+  ]);
+  expect((await listed(account)).total).toBe(3);
+});
+
+test("takes one, and a whole answer of refusals is no error", async () => {
+  const account = await newAccount();
+  const { name, id } = await home(account, { status: "pending_delegation" });
+  expect(createdIn((await bulk(account, id, people(1))).body)).toEqual([[0, "p0"]]);
+  const before = await storedOf(account);
+  const { value, calls } = await withFault(undefined, -1, () => bulk(account, name, people(1)));
+  expect([value.status, value.body]).toEqual([200, { created: [], failed: [expect.objectContaining({ index: 0 })] }]);
+  expect(calls.filter((command) => command.startsWith("Transact"))).toEqual([]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("a hundred addresses that somebody has are found out together", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  await stocked(account, name, people(100));
+  const { value, calls } = await withFault(undefined, -1, () => bulk(account, name, people(100)));
+  expect(failedIn(value.body)).toEqual(people(100).map((_, index) => [index, "address_taken"]));
+  expect(calls.length).toBeLessThan(20);
+});
+
+test.each([
+  ["none", [], ["body", "items"]],
+  ["a hundred and one", people(101), ["body", "items"]],
+  ["no list", "ada", ["body", "items"]],
+  ["a password", [{ ...person("ada"), password: "correct horse" }], ["body", "items", 0, "password"]],
+  ["no last name", [{ local_part: "ada", first_name: "Ada" }], ["body", "items", 0, "last_name"]],
+])("refuses %s at its place, and creates nothing", async (_, items, loc) => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const { status, body } = await bulk(account, name, items);
+  expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc })]]);
+  expect((await listed(account)).total).toBe(0);
+});
+
+test("refuses a domain that is not there, another account's, one it may not create in, and one that takes none", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [own, foreign, releasing] = [await home(account), await home(other), await home(account)];
+  await setStored(account, releasing.name, { status: "releasing", is_open: false });
+  const viewer = await newMember(account, { role: "viewer" });
+  expect((await bulk(account, foreign.name, people(1))).body.detail).toMatchObject([{ loc: ["body", "domain"] }]);
+  expect((await bulk(account, own.name, people(1), { as: viewer })).body.code).toBe("forbidden");
+  expect((await bulk(account, releasing.name, people(1))).body.code).toBe("domain_not_ready");
+  expect([(await listed(account)).total, (await listed(other)).total]).toEqual([0, 0]);
+});
+
+test("requests at the same time share the addresses they both want, and lose none of the others", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const wanted = ["a", "b", "c"].map((label) => [...people(3, label), ...people(3, "shared")]);
+  const answers = await Promise.all(wanted.map((items) => bulk(account, name, items)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const bodies = answers.map(({ body }) => body as Bulk);
+  const created = bodies.flatMap((body) => body.created.map(({ mailbox }) => mailbox.local_part));
+  expect(created.toSorted()).toEqual([...new Set(wanted.flat().map(({ local_part }) => local_part))].toSorted());
+  expect(bodies.flatMap(failedIn).map(([, code]) => code)).toEqual(Array(6).fill("address_taken"));
+  for (const { created: own, failed } of bodies) expect(own.length + failed.length).toBe(6);
+  expect((await listed(account)).total).toBe(12);
+});
+
+test("a keyed request that was cut off is sent again, and everything is created once", async () => {
+  const items = people(26);
+  const scene = async () => {
+    const account = await newAccount();
+    const { name } = await home(account);
+    await stocked(account, name, ["p3"]);
+    const headers = { "idempotency-key": randomUUID() };
+    return { account, sent: () => bulk(account, name, items, { headers }) };
+  };
+  const { calls } = await withFault(undefined, -1, (await scene()).sent);
+  const [, second = -1] = calls.flatMap((command, place) => (command.startsWith("Transact") ? [place] : []));
+  const { account, sent } = await scene();
+  const { value: died } = await withFault("answer lost", second, sent);
+  expect(died.status).toBe(503);
+  expect((await listed(account)).total).toBe(1 + 23 + 2);
+  const again = await sent();
+  expect(failedIn(again.body)).toEqual([[3, "address_taken"]]);
+  expect(createdIn(again.body)).toEqual(
+    items.flatMap(({ local_part }, index) => (index === 3 ? [] : [[index, local_part]])),
+  );
+  const replayed = await sent();
+  expect([replayed.headers["idempotency-replayed"], replayed.body]).toEqual(["true", again.body]);
+  expect((await listed(account)).total).toBe(26);
+});

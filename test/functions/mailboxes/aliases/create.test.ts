@@ -1,3 +1,172 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 
-test.todo("later");
+import { changesOf, StoredChange } from "../../../../shared/changes/record.ts";
+import { readEntries } from "../../../../shared/table/journal.ts";
+import { setStored } from "../../../support/domain-work.ts";
+import { uniqueName } from "../../../support/domains.ts";
+import { storedOf } from "../../../support/doors.ts";
+import { at, home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
+import { newRoomyAccount } from "../../../support/roomy.ts";
+import { newAccount, newMember, testTable, type Account } from "../../../support/world.ts";
+
+/** An account with a domain and mailboxes in it. */
+async function scene(locals = ["ada"], name = uniqueName()) {
+  const account = await newRoomyAccount();
+  const domain = await home(account, { name });
+  const ids = await stocked(account, domain.name, locals);
+  return { account, domain, name: domain.name, id: ids[0] ?? "", ids };
+}
+
+const create = (account: Account, mailbox: string, body: unknown, options = {}) =>
+  send(account, "POST", at(mailbox, "/aliases"), body, options);
+
+const aliasesOf = async (account: Account, mailbox: string): Promise<unknown[]> =>
+  (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
+
+test("answers the whole address, whether the local part or the address was given, in any spelling", async () => {
+  const { account, id, name } = await scene(["ada"], `bücher-${uniqueName("b", "example-x.com")}`);
+  const unicode = name.replace(/^xn--\S+?(?=\.)/, (label) => decodeURIComponent(new URL(`http://${label}`).hostname));
+  const given: [alias: string, local: string][] = [
+    ["sales", "sales"],
+    [" Info ", "info"],
+    [`HELP@${name.toUpperCase()}.`, "help"],
+    [`desk@${unicode}`, "desk"],
+  ];
+  for (const [alias, local] of given) {
+    const { status, body } = await create(account, id, { alias });
+    expect([status, body], alias).toEqual([201, { alias: `${local}@${name}`, is_catch_all: false }]);
+  }
+  expect(await aliasesOf(account, id)).toEqual(given.map(([, local]) => `${local}@${name}`));
+});
+
+test("a mailbox is found by its address to give it an alias, and is changed by that", async () => {
+  const { account, id, name } = await scene();
+  const before = (await send(account, "GET", at(id))).headers["etag"];
+  expect((await create(account, `ADA@${name}`, { alias: "sales" })).status).toBe(201);
+  const { body, headers } = await send(account, "GET", at(id));
+  expect(body.aliases).toEqual([{ alias: `sales@${name}`, is_catch_all: false }]);
+  expect(headers["etag"]).not.toBe(before);
+  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
+  expect(StoredChange.parse(rows[0])).toMatchObject({
+    type: "mailbox.updated",
+    before: { aliases: [] },
+    after: { aliases: [{ alias: `sales@${name}` }] },
+  });
+});
+
+test("the catch-all is `*` or `*@` the domain, and a domain has one", async () => {
+  const first = await scene(["ada", "bob"]);
+  const second = await scene();
+  const { account, ids, name } = first;
+  const created = await create(account, ids[0] ?? "", { alias: "*" });
+  expect([created.status, created.body]).toEqual([201, { alias: `*@${name}`, is_catch_all: true }]);
+  for (const mailbox of ids) {
+    expect((await create(account, mailbox, { alias: `*@${name}` })).body).toMatchObject({
+      status: 409,
+      code: "address_taken",
+      detail: `${name} has a catch-all already.`,
+      conflicts_with: ids[0],
+    });
+  }
+  const whole = await create(second.account, second.id, {
+    alias: `*@${second.name.toUpperCase()}`,
+    is_catch_all: true,
+  });
+  expect([whole.status, whole.body.alias]).toEqual([201, `*@${second.name}`]);
+});
+
+test("of two mailboxes that become the catch-all at the same time one does", async () => {
+  const { account, ids, name } = await scene(["ada", "bob", "carl"]);
+  const answers = await Promise.all(ids.map((id) => create(account, id, { alias: "*" })));
+  expect(statusesOf(answers)).toEqual([201, 409, 409]);
+  const all = (await Promise.all(ids.map((id) => aliasesOf(account, id)))).flat();
+  expect(all).toEqual([`*@${name}`]);
+});
+
+const own = (name: string) => `An alias is in the mailbox's own domain: ${name}`;
+
+const notAnAddress = "Write an address such as sales@example.com, or its local part";
+
+test("refuses with what is wrong at its place, and changes nothing", async () => {
+  const { account, id, name } = await scene();
+  const before = await storedOf(account);
+  const cases: [body: object, member: string, message: string][] = [
+    [{ alias: "sales@example.com" }, "alias", own(name)],
+    [{ alias: "*@example.com" }, "alias", own(name)],
+    [{ alias: `sales@www.${name}` }, "alias", own(name)],
+    [{ alias: "" }, "alias", "The local part is empty"],
+    [{ alias: " " }, "alias", "The local part is empty"],
+    [{ alias: "a b" }, "alias", "Only letters, digits, dots, hyphens and underscores are allowed"],
+    [{ alias: `a b@${name}` }, "alias", "Only letters, digits, dots, hyphens and underscores are allowed"],
+    [{ alias: "sales+x" }, "alias", "A + is for sub-addresses: mail to name+anything comes to name"],
+    [{ alias: `sales+x@${name}` }, "alias", "A + is for sub-addresses: mail to name+anything comes to name"],
+    [{ alias: "büro" }, "alias", "Only the letters a to z are given out in addresses"],
+    [{ alias: `\ud800@${name}` }, "alias", notAnAddress],
+    [{ alias: "@" }, "alias", notAnAddress],
+    [{ alias: `@${name}` }, "alias", notAnAddress],
+    [{ alias: "sales@" }, "alias", notAnAddress],
+    [{ alias: "sales@localhost" }, "alias", notAnAddress],
+    [{ alias: "a".repeat(65) }, "alias", "The local part is longer than 64 characters"],
+    [{ alias: "**" }, "alias", "It must begin and end with a letter or a digit"],
+    [{ alias: "sales", is_catch_all: true }, "is_catch_all", "The alias of a catch-all is *"],
+    [{ alias: "*", is_catch_all: false }, "is_catch_all", "An alias * is a catch-all"],
+    [{ alias: "*@" }, "alias", notAnAddress],
+  ];
+  for (const [body, member, msg] of cases) {
+    const answer = await create(account, id, body);
+    expect([answer.status, answer.body.detail], JSON.stringify(body)).toEqual([
+      422,
+      [expect.objectContaining({ loc: ["body", member], msg })],
+    ]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("takes no address that a mailbox or alias has, the mailbox's own neither", async () => {
+  const { account, ids } = await scene(["ada", "bob"]);
+  const [ada = "", bob = ""] = ids;
+  await create(account, ada, { alias: "sales", is_catch_all: false });
+  const taken: [mailbox: string, alias: string, by: string][] = [
+    [ada, "ada", ada],
+    [ada, "Bob", bob],
+    [ada, "sales", ada],
+    [bob, "sales", ada],
+  ];
+  for (const [mailbox, alias, conflicts_with] of taken) {
+    expect((await create(account, mailbox, { alias })).body).toMatchObject({ code: "address_taken", conflicts_with });
+  }
+});
+
+test("thirty aliases are given at the same time without losing one, and no more", async () => {
+  const { account, id } = await scene();
+  const some = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => create(account, id, { alias: `a${from + index}` }));
+  expect(statusesOf(await Promise.all(some(0, 6)))).toEqual(Array(6).fill(201));
+  for (let from = 6; from < 26; from++) await create(account, id, { alias: `a${from}` });
+  expect(statusesOf(await Promise.all(some(26, 32)))).toEqual([...Array(4).fill(201), 409, 409]);
+  expect((await create(account, id, { alias: "another" })).body).toMatchObject({ code: "limit_reached" });
+  const aliases = await aliasesOf(account, id);
+  expect([aliases.length, new Set(aliases).size]).toEqual([30, 30]);
+});
+
+test("takes no alias while the domain goes", async () => {
+  const { account, id, name } = await scene();
+  await setStored(account, name, { status: "releasing", is_open: false });
+  const { body } = await create(account, id, { alias: "sales" });
+  expect(body).toMatchObject({ code: "domain_not_ready", domain_status: "releasing" });
+});
+
+test("needs mailbox.update on the mailbox", async () => {
+  const { account, ids } = await scene(["ada", "bob"]);
+  const scope = { type: "mailbox" as const, id: ids[0] ?? "" };
+  const [editor, viewer] = [
+    await newMember(account, { role: "viewer", scope }, { capability: "mailbox.update", scope }),
+    await newMember(account, { role: "viewer" }),
+  ];
+  expect((await create(account, ids[0] ?? "", { alias: "sales" }, { as: editor })).status).toBe(201);
+  expect((await create(account, ids[1] ?? "", { alias: "info" }, { as: editor })).status).toBe(404);
+  expect((await create(account, ids[1] ?? "", { alias: "info" }, { as: viewer })).body).toMatchObject({
+    status: 403,
+    required_capability: "mailbox.update",
+  });
+});

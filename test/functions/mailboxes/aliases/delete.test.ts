@@ -1,3 +1,71 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 
-test.todo("later");
+import { added, at, home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
+import { newAccount, type Account } from "../../../support/world.ts";
+
+/** Two mailboxes, of which the first has aliases. */
+async function scene(...aliases: string[]) {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = "", bob = ""] = await stocked(account, name, ["ada", "bob"]);
+  for (const alias of aliases) await send(account, "POST", at(ada, "/aliases"), { alias });
+  return { account, name, ada, bob };
+}
+
+const remove = (account: Account, mailbox: string, alias: string) =>
+  send(account, "DELETE", at(mailbox, `/aliases/${alias}`));
+
+const aliasesOf = async (account: Account, mailbox: string): Promise<unknown[]> =>
+  (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
+
+test("deletes by the local part, the whole address and `*`, in any case and percent-encoded", async () => {
+  const { account, name, ada } = await scene("one", "two", "three", "*", "four");
+  const written = ["ONE", `two%40${name}`, `Three@${name.toUpperCase()}`, "%2A", encodeURIComponent(`four@${name}`)];
+  for (const alias of written) {
+    const answer = await remove(account, ada, alias);
+    expect([answer.status, answer.body], alias).toEqual([200, {}]);
+  }
+  expect(await aliasesOf(account, ada)).toEqual([]);
+});
+
+test("the address is free at once: for another mailbox, and as an alias", async () => {
+  const { account, name, ada, bob } = await scene("sales", "info", "*");
+  for (const alias of ["sales", "info", `*@${name}`]) await remove(account, ada, alias);
+  expect((await added(account, name, "sales")).primary_email).toBe(`sales@${name}`);
+  for (const alias of ["info", "*"]) {
+    expect((await send(account, "POST", at(bob, "/aliases"), { alias })).status).toBe(201);
+  }
+});
+
+test("404 for what is no alias of this mailbox: its own address, another's alias, one that is gone", async () => {
+  const { account, name, ada, bob } = await scene("sales", "info");
+  await remove(account, ada, "info");
+  const cases: [mailbox: string, alias: string][] = [
+    [ada, "ada"],
+    [ada, "bob"],
+    [bob, "sales"],
+    [ada, "info"],
+    [ada, "nobody"],
+    [ada, "*"],
+    [ada, "sales@example.com"],
+  ];
+  for (const [mailbox, alias] of cases) {
+    expect((await remove(account, mailbox, alias)).body, alias).toMatchObject({ status: 404, code: "not_found" });
+  }
+  expect(await aliasesOf(account, ada)).toEqual([`sales@${name}`]);
+});
+
+test("422 at its place for what cannot be an alias", async () => {
+  const { account, ada } = await scene();
+  for (const alias of ["a%20b", "sales%2Bx", "%40", "b%C3%BCro"]) {
+    const { status, body } = await remove(account, ada, alias);
+    expect([status, body.detail?.[0]?.loc], alias).toEqual([422, ["path", "alias"]]);
+  }
+});
+
+test("of many deletions at the same time one finds it, and the others of the mailbox stay", async () => {
+  const { account, name, ada } = await scene("sales", "info");
+  const answers = await Promise.all(Array.from({ length: 6 }, () => remove(account, ada, "sales")));
+  expect(statusesOf(answers)).toEqual([200, ...Array(5).fill(404)]);
+  expect(await aliasesOf(account, ada)).toEqual([`info@${name}`]);
+});

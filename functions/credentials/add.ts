@@ -12,13 +12,15 @@ import { Id } from "../../shared/ids.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
 
+const shortest = 12;
+
 const Value = z
   .string()
-  .min(12)
+  .min(shortest)
   .max(256)
   .superRefine((value, context) => {
     const message = weakness(value);
-    if (message !== undefined && value.length >= 12) context.addIssue({ code: "custom", message });
+    if (message !== undefined && value.length >= shortest) context.addIssue({ code: "custom", message });
   })
   .meta({ description: "The password, 12 to 256 characters; either this, or `generate`." });
 
@@ -58,7 +60,7 @@ export const route = defineRoute({
       .optional()
       .meta({ description: "The password, when it was made here: shown this once." }),
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
-  problems: ["limit_reached", "upstream_unavailable"],
+  problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
   run: async ({ params, body, found: scope }, context) => {
     const { name, value, domain, workspace_id } = body;
     if (domain !== undefined && workspace_id !== undefined) throw either();

@@ -1,7 +1,8 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { paymentsHere } from "../../shared/billing/outside.ts";
 import { registrarHere } from "../../shared/domains/outside.ts";
-import { Purchase, PurchaseAnswer, purchaseDomains } from "../../shared/domains/purchase.ts";
+import { Purchase, PurchaseAnswer } from "../../shared/domains/purchase-view.ts";
+import { purchaseDomains } from "../../shared/domains/purchase.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
 import { workspaceInBody } from "../../shared/workspace-subjects.ts";

@@ -4,7 +4,9 @@ import type { Response } from "../../shared/answer.ts";
 import { charge } from "../../shared/limits/limiter.ts";
 import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/door.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/log-in.ts";
+import { networkOf } from "../../shared/mail/network.ts";
 import { mailServers } from "../../shared/mail/platform.ts";
+import { readAddress } from "../../shared/mailboxes/local-part.ts";
 
 const longest = 1_000;
 
@@ -22,6 +24,9 @@ const said = (headers: Record<string, string>): Response => ({ statusCode: 200, 
 /** The longer somebody guesses on one connection, the longer each answer takes: up to half a minute. */
 const waitSeconds = (attempt: number): number =>
   Math.min(30, mailServers().loginWaitSeconds * 2 ** Math.min(attempt - 1, 4));
+
+/** Which attempt on its connection this is, the first being 1. */
+const attemptOf = (text = ""): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1);
 
 function refused(attempt: number): Response {
   const wait = waitSeconds(attempt);
@@ -44,15 +49,21 @@ function accepted({ address }: LoggedIn, protocol: Protocol): Response {
   return said({ "auth-status": "OK", "auth-server": host, "auth-port": String(port), "auth-user": address });
 }
 
-/** An IPv4 address, or the /64 that one customer has of IPv6. */
-const networkOf = (ip: string): string => (ip.includes(":") ? ip.split(":").slice(0, 4).join(":") : ip);
+/** One text for all spellings of an address. */
+function spelled(user: string): string {
+  const address = readAddress(user);
+  return address ? `${address.local}@${address.domain}` : user;
+}
 
-/** Charges an attempt to its address and to its source, before anything is computed for it. 429. */
+/**
+ * Charges an attempt to its source and to its address, before anything is computed for it. 429. The source first: one
+ * that is at its limit does not take the address's room from others.
+ */
 async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
-  const address = createHash("sha256").update(user.trim().toLowerCase()).digest("hex").slice(0, 32);
+  const address = createHash("sha256").update(spelled(user)).digest("hex").slice(0, 32);
   const limiter = { table, memory, log, now };
-  await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
   await charge({ principalId: `login-from/${networkOf(source)}`, class: "login_source", cost: 1 }, limiter);
+  await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
 }
 
 const protocolOf = (text: string | undefined): Protocol | undefined =>
@@ -62,7 +73,7 @@ async function answer({ headers }: MailRequest, work: MailWork) {
   const protocol = protocolOf(headers["auth-protocol"]);
   const user = unescaped(headers["auth-user"] ?? "");
   const password = unescaped(headers["auth-pass"] ?? "");
-  const attempt = Number(headers["auth-login-attempt"] ?? "1") || 1;
+  const attempt = attemptOf(headers["auth-login-attempt"]);
   const isReadable =
     protocol !== undefined &&
     (headers["auth-method"] ?? "plain") === "plain" &&

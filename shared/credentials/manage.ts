@@ -1,7 +1,10 @@
 import { covers } from "../auth/permissions.ts";
 import { change, type Change } from "../changes/kind.ts";
 import { domainsAmong } from "../domains/among.ts";
-import { notFound, Problem } from "../errors.ts";
+import { domainKey, noSuchDomain } from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { notReady } from "../domains/not-ready.ts";
+import { InvalidInput, notFound, Problem } from "../errors.ts";
 import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { loginKey } from "../mailboxes/login-key.ts";
 import { hashPassword, newPassword, passwordTag } from "../mailboxes/password.ts";
@@ -11,6 +14,7 @@ import type { Context } from "../route.ts";
 import { appendRows, readList, readRows, removeRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { domainCountWrite } from "../workspaces.ts";
 import {
   credentialKey,
   credentialKind,
@@ -30,7 +34,7 @@ export type NewCredential = Credential & { generated_secret?: string };
 
 type Work = { table: Table; secrets: Secrets };
 
-/** Creates a master password: the given one, or one that is made and shown in this answer alone. 409 `limit_reached`. */
+/** Creates a master password: the given one, or one that is made and shown in this answer alone. 409 `limit_reached`, 422. */
 export async function addCredential(
   accountId: string,
   { name, scope, value }: { name: string; scope: MasterScope; value: string | undefined },
@@ -41,6 +45,7 @@ export async function addCredential(
   const [hash, key] = await Promise.all([hashPassword(password), loginKey(accountId, work)]);
   const tag = passwordTag(key, password);
   return commit(async () => {
+    const isThere = await presenceOf(table, accountId, scope);
     const { state } = await readList(table, credentialsOf(accountId));
     const beside = masterKey(accountId, scope);
     const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: perScope });
@@ -64,6 +69,7 @@ export async function addCredential(
     return {
       value: { ...credential, ...(value === undefined ? { generated_secret: password } : {}) },
       writes: [
+        ...isThere,
         ...appendRows(state, [credential]),
         {
           put: { ...masterKey(accountId, scope, credential.id), credential_id: credential.id, hash, tag },
@@ -73,6 +79,18 @@ export async function addCredential(
       changes: [change(credentialKind, "created", credential.id, { after: credential })],
     };
   });
+}
+
+/** What fails the transaction once the scope of a master password is gone. 422, 409 `domain_not_ready`. */
+async function presenceOf(table: Reader, accountId: string, { type, id }: MasterScope): Promise<Write[]> {
+  if (type === "account") return [];
+  // It changes the workspace's version: a deletion that goes on meanwhile looks again for what is to go with it.
+  if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
+  const domain = await domainById(table, accountId, id);
+  if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
+  const { is_open, name, status } = domain;
+  if (!is_open) throw notReady(status, `${name} is ${status}: it takes no master passwords.`);
+  return [{ check: domainKey(accountId, id), if: { id, is_open } }];
 }
 
 /** A page of the master passwords the principal sees, oldest first. */
@@ -111,10 +129,13 @@ export function renameCredential(
 ): Promise<Credential> {
   return commit(async () => {
     const before = await current(table, accountId, id);
-    const after = { ...before, name, updated_at: now().toISOString(), version: before.version + 1 };
+    const set = { name, updated_at: now().toISOString() };
+    const after = { ...before, ...set };
+    const { version } = before;
     return {
       value: after,
-      writes: [{ put: { ...credentialKey(accountId, id), ...after }, if: { id, version: before.version } }],
+      // Not the whole row: somebody may log in by it meanwhile, which is noted without a version.
+      writes: [{ update: credentialKey(accountId, id), set, add: { version: 1 }, if: { id, version } }],
       changes: [change(credentialKind, "updated", id, { before, after })],
     };
   });

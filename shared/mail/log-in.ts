@@ -40,8 +40,9 @@ async function mastersOf(table: Table, accountId: string, domain: StoredDomain |
 }
 
 /** Whether the mailbox may be used by this protocol now. */
-function isServed({ account, domain, mailbox }: Recipient, protocol: Protocol): boolean {
-  if (mailbox?.status !== "active" || !domain) return false;
+function isServed({ account, domain, address, mailbox }: Recipient, protocol: Protocol): boolean {
+  // Mail comes to a catch-all; nobody is called that.
+  if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
   if (account?.status !== "active" && account?.status !== "past_due") return false;
   return protocol === "imap" || domain.status === "active" || domain.status === "degraded";
 }

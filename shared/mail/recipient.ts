@@ -20,6 +20,8 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
     true,
   );
   if (!domain || !account || account.status === "closed") return { kind: "unknown" };
+  // Anybody can connect a name: only who proved that it is theirs gets its mail.
+  if (domain.verified_at === null) return { kind: "unknown" };
   // Paused and suspended mailboxes still get their mail.
   if (!address || !mailbox) return { kind: "none" };
   const email = `${mailbox.local_part}@${domain.name}`;

@@ -54,6 +54,8 @@ function note(books: Books, { key, before, after }: Change, { removed, touched, 
   if (isQueue(key.PK)) {
     if (after) books.due.add(place);
     else books.due.delete(place);
+    const [, accountId = "", id = ""] = key.SK.split("#");
+    touched.add(placeOf(domainKey(accountId, id)));
   }
   if (isDomainRow(key.SK)) {
     const known = books.rows.get(place);

@@ -1,3 +1,215 @@
-import { test } from "vitest";
+import { randomUUID } from "node:crypto";
 
-test.todo("later");
+import { expect, test } from "vitest";
+
+import { changesOf, StoredChange } from "../../../shared/changes/record.ts";
+import { masterKey, StoredMaster, type MasterScope } from "../../../shared/credentials/credential.ts";
+import { isPassword } from "../../../shared/mailboxes/password.ts";
+import { readEntries } from "../../../shared/table/journal.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { setStored, write } from "../../support/domain-work.ts";
+import { uniqueName } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { home, send } from "../../support/mailboxes.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+const strong = "correct horse battery";
+
+const add = (account: Account, body: object, options = {}) =>
+  send(account, "POST", "credentials", { name: "Relay", ...body }, options);
+
+const mastersOf = async (account: Account, scope: MasterScope) => {
+  const { PK, SK } = masterKey(account.id, scope);
+  return (await testTable().between(PK, SK, `${SK}~`)).map((row) => StoredMaster.parse(row));
+};
+
+test("a generated password is in this answer and never again, and only its hash is kept", async () => {
+  const account = await newAccount();
+  const { status, body, headers, text } = await add(account, { name: "  Relay  ", generate: true });
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    name: "Relay",
+    scope_type: "account",
+    scope_id: account.id,
+    created_at: expect.stringMatching(/\.\d{3}Z$/),
+    updated_at: body.created_at,
+    last_used_at: null,
+    generated_secret: expect.stringMatching(/^[a-km-zA-HJ-NP-Z2-9]{20}$/),
+  });
+  expect(headers["cache-control"]).toBe("no-store");
+  const { generated_secret: secret, ...rest } = body;
+  const [master] = await mastersOf(account, { type: "account", id: account.id });
+  expect(await isPassword(secret, master?.hash ?? "")).toBe(true);
+  expect(JSON.stringify(await storedOf(account))).not.toContain(secret);
+  expect((await send(account, "GET", "credentials")).body.items).toEqual([rest]);
+  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
+  expect(StoredChange.parse(rows[0])).toMatchObject({ type: "credential.created", resource_id: body.id, after: rest });
+  expect(text).toContain(secret);
+});
+
+test("a given password is in no answer, and counts as it is, in any composition", async () => {
+  const account = await newAccount();
+  const value = " Ünïcode pass phrase ";
+  const { status, body, text } = await add(account, { value });
+  expect([status, body.generated_secret]).toEqual([201, undefined]);
+  expect(text).not.toContain("pass phrase");
+  const [master] = await mastersOf(account, { type: "account", id: account.id });
+  expect(await isPassword(value.normalize("NFD"), master?.hash ?? "")).toBe(true);
+  expect(await isPassword(value.trim(), master?.hash ?? "")).toBe(false);
+  expect(JSON.stringify(await storedOf(account))).not.toContain("pass phrase");
+});
+
+test("is for the account, a workspace, or a domain by its name in any spelling or its id", async () => {
+  const account = await newAccount();
+  const { id, name, workspace_id } = await home(account);
+  const cases: [given: object, scope_type: string, scope_id: string][] = [
+    [{}, "account", account.id],
+    [{ workspace_id: workspace_id.toUpperCase() }, "workspace", workspace_id],
+    [{ domain: `${name.toUpperCase()}.` }, "domain", id],
+    [{ domain: id }, "domain", id],
+  ];
+  for (const [given, scope_type, scope_id] of cases) {
+    const { status, body } = await add(account, { generate: true, ...given });
+    expect([status, body.scope_type, body.scope_id]).toEqual([201, scope_type, scope_id]);
+  }
+  expect(await mastersOf(account, { type: "domain", id })).toHaveLength(2);
+});
+
+const refused: [body: object, member: string, message: string][] = [
+  [{}, "value", "Give a value, or generate: true"],
+  [{ generate: false }, "value", "Give a value, or generate: true"],
+  [{ generate: true, value: strong }, "value", "Give either a value, or generate: true"],
+  [{ value: "short pass" }, "value", "Too small: expected string to have >=12 characters"],
+  [{ value: "" }, "value", "Too small: expected string to have >=12 characters"],
+  [{ value: `${strong} `.repeat(13) }, "value", "Too big: expected string to have <=256 characters"],
+  [{ value: "aaaaaaaaaaaa" }, "value", "Use at least 6 different characters"],
+  [{ value: "abcabcabcabc" }, "value", "Use at least 6 different characters"],
+  [{ value: "secret1secret1" }, "value", "It repeats itself: choose one that does not"],
+  [{ value: "abcdefghijklmn" }, "value", "It is a sequence of characters: choose one that is not"],
+  [{ value: "9876543210987" }, "value", "It is a sequence of characters: choose one that is not"],
+  [{ value: `${strong}\u0000` }, "value", "Use characters that can be typed: no control characters"],
+  [{ value: `${strong}\n` }, "value", "Use characters that can be typed: no control characters"],
+  [{ value: `${strong}\ud800` }, "value", "Use characters that can be typed: no control characters"],
+  [{ generate: true, name: "" }, "name", "Too small: expected string to have >=1 characters"],
+  [{ generate: true, name: "a".repeat(101) }, "name", "Too big: expected string to have <=100 characters"],
+  [{ generate: true, scope_type: "account" }, "scope_type", "This member is not known here"],
+  [{ generate: true, domain: "x" }, "domain", "Write the name with its top-level domain, such as example.com"],
+  [{ generate: true, workspace_id: "x" }, "workspace_id", "Not a UUID"],
+];
+
+test("refuses what does not go, each with its own answer at its place, and keeps nothing", async () => {
+  const account = await newRoomyAccount();
+  const before = await storedOf(account);
+  for (const [body, member, msg] of refused) {
+    const answer = await add(account, body);
+    expect([answer.status, answer.body.detail], JSON.stringify(body)).toEqual([
+      422,
+      [expect.objectContaining({ loc: ["body", member], msg })],
+    ]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("refuses a domain and a workspace together", async () => {
+  const account = await newAccount();
+  const { name, workspace_id } = await home(account);
+  const { status, body } = await add(account, { generate: true, domain: name, workspace_id });
+  expect([status, body.detail]).toEqual([
+    422,
+    [expect.objectContaining({ loc: ["body", "workspace_id"], msg: "Give either a domain or a workspace" })],
+  ]);
+});
+
+test("another account's domain or workspace is as one that is not there, at its place", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const theirs = await home(other);
+  const cases: [given: object, member: string][] = [
+    [{ domain: theirs.name }, "domain"],
+    [{ domain: theirs.id }, "domain"],
+    [{ domain: uniqueName() }, "domain"],
+    [{ workspace_id: theirs.workspace_id }, "workspace_id"],
+    [{ workspace_id: account.id }, "workspace_id"],
+  ];
+  const messages = new Set<string>();
+  for (const [given, member] of cases) {
+    const { status, body } = await add(account, { generate: true, ...given });
+    expect([status, body.detail]).toEqual([
+      422,
+      [expect.objectContaining({ loc: ["body", member], type: "not_found" })],
+    ]);
+    messages.add(body.detail[0].msg);
+  }
+  expect([...messages]).toEqual(["There is no such domain or workspace in this account that you can see"]);
+});
+
+test("none is made for a domain that goes", async () => {
+  const account = await newAccount();
+  const { id, name } = await home(account);
+  await setStored(account, name, { status: "releasing", is_open: false });
+  const { body } = await add(account, { generate: true, domain: id });
+  expect(body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status: "releasing" });
+});
+
+test("one that is made while its workspace is deleted goes with it, or is refused", async () => {
+  const account = await newAccount();
+  const workspace_id = await newWorkspace(account, "Sales");
+  const [made, deleted] = await Promise.all([
+    add(account, { generate: true, workspace_id }),
+    send(account, "DELETE", `workspaces/${workspace_id}`),
+  ]);
+  expect([201, 422]).toContain(made.status);
+  expect(deleted.status).toBe(200);
+  expect((await send(account, "GET", "credentials")).body.total).toBe(0);
+  expect(await mastersOf(account, { type: "workspace", id: workspace_id })).toEqual([]);
+});
+
+test("a request sent again with its key makes no second one, and is not shown the password", async () => {
+  const account = await newAccount();
+  const headers = { "idempotency-key": randomUUID() };
+  const first = await add(account, { generate: true }, { headers });
+  const again = await add(account, { generate: true }, { headers });
+  expect([first.status, again.status, again.body.code]).toEqual([201, 409, "secret_already_shown"]);
+  expect((await send(account, "GET", "credentials")).body.total).toBe(1);
+});
+
+test("a scope has fifty, and another one has room of its own", async () => {
+  const account = await newAccount();
+  const { id, name } = await home(account);
+  for (let index = 0; index < 49; index++) {
+    const credential_id = randomUUID();
+    const key = masterKey(account.id, { type: "domain", id }, credential_id);
+    await write({ put: { ...key, credential_id, hash: "none", tag: "" } });
+  }
+  const answers = [
+    await add(account, { generate: true, domain: name }),
+    await add(account, { generate: true, domain: name }),
+  ];
+  expect(answers.map(({ status, body }) => [status, body.code])).toEqual([
+    [201, undefined],
+    [409, "limit_reached"],
+  ]);
+  expect((await add(account, { generate: true })).status).toBe(201);
+});
+
+test("needs credential.manage on what it is for", async () => {
+  const account = await newAccount();
+  const { id, name, workspace_id } = await home(account);
+  const other = await home(account);
+  const manager = await newMember(
+    account,
+    { capability: "credential.manage", scope: { type: "domain", id } },
+    { capability: "credential.view", scope: { type: "domain", id } },
+  );
+  const by = (given: object) => add(account, { generate: true, ...given }, { as: manager });
+  expect((await by({ domain: name })).status).toBe(201);
+  expect((await by({ domain: other.name })).body.detail).toMatchObject([{ loc: ["body", "domain"] }]);
+  expect((await by({ workspace_id })).body.detail).toMatchObject([{ loc: ["body", "workspace_id"] }]);
+  expect((await by({})).status).toBeGreaterThanOrEqual(403);
+  const viewer = await newMember(account, { capability: "credential.view" });
+  expect((await add(account, { generate: true, domain: name }, { as: viewer })).body).toMatchObject({
+    status: 403,
+    required_capability: "credential.manage",
+  });
+});

@@ -1,3 +1,76 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 
-test.todo("later");
+import { credentialKey } from "../../../shared/credentials/credential.ts";
+import { storedOf } from "../../support/doors.ts";
+import { home, send, statusesOf } from "../../support/mailboxes.ts";
+import { newAccount, newMember, testTable } from "../../support/world.ts";
+
+async function scene() {
+  const account = await newAccount();
+  const domain = await home(account);
+  const body = { name: "Relay", generate: true, domain: domain.name };
+  const { generated_secret, ...made } = (await send(account, "POST", "credentials", body)).body;
+  const rename = (name: unknown, options = {}, id = made.id) =>
+    send(account, "PATCH", `credentials/${id}`, { name }, options);
+  return { account, domain, made, rename };
+}
+
+test("renames, and leaves what it is for and what it is", async () => {
+  const { account, made, rename } = await scene();
+  const { status, body, text } = await rename("  Newsletter ");
+  expect([status, body]).toEqual([200, { ...made, name: "Newsletter", updated_at: body.updated_at }]);
+  expect(text).not.toMatch(/secret|version/);
+  expect((await send(account, "GET", "credentials")).body.items).toEqual([body]);
+});
+
+test("renames at the same time end in one of the names", async () => {
+  const { account, rename } = await scene();
+  const names = ["A", "B", "C", "D"];
+  expect(statusesOf(await Promise.all(names.map((name) => rename(name))))).toEqual([200, 200, 200, 200]);
+  expect(names).toContain((await send(account, "GET", "credentials")).body.items[0].name);
+});
+
+test("keeps when it was last used, which is noted at any time", async () => {
+  const { account, made, rename } = await scene();
+  const last_used_at = new Date().toISOString();
+  await testTable().attempt({ update: credentialKey(account.id, made.id), set: { last_used_at } });
+  expect((await rename("Other")).body).toMatchObject({ name: "Other", last_used_at });
+  expect((await send(account, "GET", "credentials")).body.items).toMatchObject([{ name: "Other", last_used_at }]);
+});
+
+test("404 for one that is not there, another account's neither, and what is not seen", async () => {
+  const { account, made, rename } = await scene();
+  const other = await scene();
+  for (const id of [other.made.id, account.id]) expect((await rename("X", {}, id)).body.code).toBe("not_found");
+  expect((await other.rename("X", {}, made.id)).status).toBe(404);
+  const scope = { type: "domain" as const, id: (await home(account)).id };
+  const elsewhere = await newMember(account, { capability: "credential.manage", scope });
+  expect((await rename("X", { as: elsewhere })).status).toBe(404);
+});
+
+test("needs credential.manage where it is", async () => {
+  const { account, domain, rename } = await scene();
+  for (const scope of [
+    { type: "domain" as const, id: domain.id },
+    { type: "workspace" as const, id: domain.workspace_id },
+  ]) {
+    const manager = await newMember(account, { capability: "credential.manage", scope });
+    expect((await rename(`By ${scope.type}`, { as: manager })).status).toBe(200);
+  }
+  const viewer = await newMember(account, { capability: "credential.view" });
+  expect((await rename("X", { as: viewer })).body.required_capability).toBe("credential.manage");
+});
+
+test("refuses what is no name, and every other member", async () => {
+  const { account, made, rename } = await scene();
+  const before = await storedOf(account);
+  for (const name of ["", "  ", "a".repeat(101), "a\nb", 1, null, undefined]) {
+    const { status, body } = await rename(name);
+    expect([status, body.detail?.[0].loc]).toEqual([422, ["body", "name"]]);
+  }
+  for (const member of ["value", "generate", "scope_id"]) {
+    const { body } = await send(account, "PATCH", `credentials/${made.id}`, { name: "X", [member]: "x" });
+    expect(body.detail).toMatchObject([{ loc: ["body", member], type: "extra_forbidden" }]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});

@@ -1,53 +1,351 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
-import { handler } from "../../../functions/mail/auth.ts";
-import { active } from "../../support/domains.ts";
-import { request } from "../../support/request.ts";
-import { newAccount, type Account } from "../../support/world.ts";
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { setStored } from "../../support/domain-work.ts";
+import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
+import { faults, withFault } from "../../support/faults.ts";
+import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-door.ts";
+import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
+import { newAccount, testTable } from "../../support/world.ts";
 
-type Headers = Record<string, string>;
+afterEach(() => vi.unstubAllEnvs());
 
-const key = process.env["MAIL_SECRET"] ?? "";
+const password = "correct horse battery";
 
-/** Asks as nginx does: everything is in headers, both ways. */
-export async function ask(headers: Headers): Promise<Headers & { status: string }> {
-  const all: Headers = {
-    "x-mail-key": key,
-    "auth-method": "plain",
-    "auth-protocol": "smtp",
-    "auth-login-attempt": "1",
-    "client-ip": "192.0.2.1",
-    ...headers,
-  };
-  const event = {
-    headers: all,
-    rawQueryString: "",
-    routeKey: "GET /internal/mail/auth",
-    requestContext: { requestId: "r", http: { method: "GET", sourceIp: "127.0.0.1" } },
-  };
-  const answer = await handler(event as never);
-  return { status: String(answer.statusCode), ...(answer.headers as Headers) };
-}
-
-const send = async ({ id, owner }: Account, method: string, path: string, body?: unknown) =>
-  request(method, `/v1/public/accounts/${id}/${path}`, { token: owner.token, body });
-
-async function newMailbox(account: Account): Promise<{ id: string; email: string; password: string; domain: string }> {
-  const { name: domain } = await active(account);
-  const body = { domain, local_part: "ada", first_name: "Ada", last_name: "L" };
-  const { id } = (await send(account, "POST", "mailboxes", body)).body;
-  const { email, password } = (await send(account, "POST", `mailboxes/${id}/reveal-credentials`)).body;
-  return { id, email, password, domain };
-}
-
-test("lets the mailbox's password in by SMTP and IMAP, by its address and its aliases, in any case", async () => {
+/** An account with mailboxes of one domain that all have the same password. */
+async function scene(locals = ["ada"], options: { name?: string; status?: string } = {}) {
   const account = await newAccount();
-  const { id, email, password, domain } = await newMailbox(account);
-  await send(account, "POST", `mailboxes/${id}/aliases`, { alias: "countess" });
+  const domain = await home(account, options);
+  const ids = await stocked(account, domain.name, locals);
+  for (const id of ids) await setPassword(account, id, password);
+  return { account, domain, name: domain.name, email: `ada@${domain.name}`, id: ids[0] ?? "", ids };
+}
+
+test("lets the mailbox's password in by SMTP and IMAP, to the server that serves it", async () => {
+  const { email } = await scene();
+  vi.stubEnv("MAIL_SMTP_RELAY", "192.0.2.7:2526");
+  vi.stubEnv("MAIL_IMAP_SERVER", "[2001:db8::7]:1144");
   const smtp = await ask({ "auth-user": email, "auth-pass": password });
-  expect(smtp).toMatchObject({ status: "200", "auth-status": "OK", "auth-server": "127.0.0.1", "auth-port": "2525" });
-  const imap = await ask({ "auth-user": email.toUpperCase(), "auth-pass": password, "auth-protocol": "imap" });
-  expect(imap).toMatchObject({ "auth-status": "OK", "auth-port": "1143", "auth-user": email });
-  const alias = await ask({ "auth-user": `countess@${domain}`, "auth-pass": password });
-  expect(alias).toMatchObject({ "auth-status": "OK", "auth-user": email });
+  expect(smtp).toMatchObject({
+    status: "200",
+    "auth-status": "OK",
+    "auth-server": "192.0.2.7",
+    "auth-port": "2526",
+    "auth-user": email,
+  });
+  const imap = await ask({ "auth-user": email, "auth-pass": password, "auth-protocol": "imap" });
+  expect(imap).toMatchObject({ "auth-status": "OK", "auth-server": "2001:db8::7", "auth-port": "1144" });
+});
+
+test("knows a user by the address in any spelling and by an alias, as the mailbox", async () => {
+  const label = uniqueName("m", "example-x.com");
+  const { account, id, name, email } = await scene(["ada"], { name: `bücher-${label}` });
+  await send(account, "POST", at(id, "/aliases"), { alias: "countess" });
+  for (const user of [email.toUpperCase(), `${email}.`, `Ada@BÜCHER-${label}`, ` ${email} `, `Countess@${name}`]) {
+    const answer = await ask({ "auth-user": encodeURIComponent(user), "auth-pass": password });
+    expect([answer["auth-status"], answer["auth-user"]], user).toEqual(["OK", email]);
+  }
+});
+
+test("answers 401, and nothing of the question, to who is no mail server of the deployment", async () => {
+  const { email } = await scene();
+  const right = process.env["MAIL_SECRET"] ?? "";
+  for (const key of [undefined, "", "wrong", `${right}x`, right.slice(0, -1), right.toUpperCase()]) {
+    const headers = { "auth-user": email, "auth-pass": password, "auth-protocol": "smtp", "client-ip": newSource() };
+    const hashes = await hashesDuring(async () => {
+      const answer = await askWith({ ...headers, ...(key === undefined ? {} : { "x-mail-key": key }) });
+      expect([answer.status, answer["body"], answer["x-request-id"]]).toEqual(["401", undefined, "r"]);
+      expect(Object.keys(answer).filter((name) => name.startsWith("auth-") || name.startsWith("www-"))).toEqual([]);
+    });
+    expect(hashes).toBe(0);
+  }
+});
+
+test("refuses a wrong password, and users that are not there, all in the same words", async () => {
+  const { account, id, name, email } = await scene(["ada", "bob"]);
+  const stranger = await scene();
+  await send(account, "POST", at(id, "/aliases"), { alias: "*" });
+  const other = await home(account);
+  await setPassword(account, (await stocked(account, other.name, ["carl"]))[0] ?? "", "another password");
+  const cases: [user: string, pass: string][] = [
+    [email, "wrong"],
+    [email, password.toUpperCase()],
+    [email, `${password} `],
+    [email, "another password"],
+    [`nobody@${name}`, password],
+    [`*@${name}`, password],
+    [`ada+x@${name}`, password],
+    [`ada@${other.name}`, password],
+    [`ada@${uniqueName()}`, password],
+    ["ada", password],
+    ["ada@localhost", password],
+    [`carl@${stranger.name}`, "another password"],
+  ];
+  for (const [user, pass] of cases) {
+    const answer = await ask({ "auth-user": encodeURIComponent(user), "auth-pass": encodeURIComponent(pass) });
+    expect(answer, user).toMatchObject({
+      status: "200",
+      "auth-status": "Invalid login or password",
+      "auth-error-code": "535 5.7.8",
+      "auth-wait": "3",
+    });
+    expect(answer["auth-server"] ?? answer["auth-user"]).toBeUndefined();
+  }
+});
+
+test("a paused mailbox is let in by neither protocol until it is resumed, and a deleted one never", async () => {
+  const { account, email, id } = await scene();
+  const both = async () => [await logsIn(email, password), await logsIn(email, password, "imap")];
+  await send(account, "PATCH", at(id, "/active"), { active: false });
+  expect(await both()).toEqual([false, false]);
+  await send(account, "PATCH", at(id, "/active"), { active: true });
+  expect(await both()).toEqual([true, true]);
+  await send(account, "DELETE", at(id));
+  expect(await both()).toEqual([false, false]);
+});
+
+test("lets nobody of a suspended or closed account in, and everybody of one that owes", async () => {
+  const { account, email } = await scene();
+  const served = [];
+  for (const status of ["past_due", "suspended", "active", "closed"] as const) {
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    served.push([status, await logsIn(email, password), await logsIn(email, password, "imap")]);
+  }
+  expect(served).toEqual([
+    ["past_due", true, true],
+    ["suspended", false, false],
+    ["active", true, true],
+    ["closed", false, false],
+  ]);
+});
+
+test("mail is read of a domain that is not delegated yet, and sent only from one that is", async () => {
+  const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
+  const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
+  for (const status of ["active", "degraded", "releasing"]) {
+    await setStored(account, name, { status, is_open: status !== "releasing" });
+    served.push([await logsIn(email, password), await logsIn(email, password, "imap")]);
+  }
+  expect(served).toEqual([
+    [false, true],
+    [true, true],
+    [true, true],
+    [false, false],
+  ]);
+});
+
+test("a domain's mailboxes are those of the account that has it now", async () => {
+  const { email, name } = await scene(["ada"], { status: "pending_delegation" });
+  const newcomer = await newAccount();
+  await delegated(newcomer, name);
+  const workspace_id = await newWorkspace(newcomer, "Sales");
+  expect((await domainsRequest(newcomer, "POST", "", { name, workspace_id })).status).toBe(201);
+  expect(await logsIn(email, password, "imap")).toBe(false);
+  const [ada = ""] = await stocked(newcomer, name, ["ada"]);
+  await setPassword(newcomer, ada, "the new one's");
+  expect(await logsIn(email, "the new one's", "imap")).toBe(true);
+  expect(await logsIn(email, password, "imap")).toBe(false);
+});
+
+test("a master password sends from every mailbox in its scope, and reads none", async () => {
+  const { account, domain, email } = await scene();
+  const elsewhere = await home(account);
+  await stocked(account, elsewhere.name, ["ada"]);
+  const cases: [given: object, reachesOther: boolean][] = [
+    [{}, true],
+    [{ workspace_id: domain.workspace_id }, false],
+    [{ domain: domain.name }, false],
+  ];
+  for (const [given, reachesOther] of cases) {
+    const { body } = await send(account, "POST", "credentials", { name: "Relay", generate: true, ...given });
+    const secret = body.generated_secret;
+    expect(await logsIn(email, secret)).toBe(true);
+    expect(await logsIn(email, secret, "imap")).toBe(false);
+    expect(await logsIn(`ada@${elsewhere.name}`, secret)).toBe(reachesOther);
+    expect(await logsIn(`nobody@${domain.name}`, secret)).toBe(false);
+    const { items } = (await send(account, "GET", "credentials")).body;
+    expect(items.find(({ id }: { id: string }) => id === body.id).last_used_at).toMatch(/Z$/);
+    await send(account, "DELETE", `credentials/${body.id}`);
+    expect(await logsIn(email, secret)).toBe(false);
+  }
+});
+
+test("a master password of a workspace follows the domain, and one of another account is worth nothing", async () => {
+  const { account, domain, name, email, id } = await scene();
+  const stranger = await newAccount();
+  const to = await newWorkspace(account, "To");
+  const make = async (owner: typeof account, given: object): Promise<string> =>
+    (await send(owner, "POST", "credentials", { name: "Relay", generate: true, ...given })).body.generated_secret;
+  const [from, there] = [
+    await make(account, { workspace_id: domain.workspace_id }),
+    await make(account, { workspace_id: to }),
+  ];
+  const theirs = await make(stranger, {});
+  expect([await logsIn(email, from), await logsIn(email, there), await logsIn(email, theirs)]).toEqual([true, false, false]);
+  await domainsRequest(account, "POST", `/${name}/move`, { workspace_id: to });
+  expect([await logsIn(email, from), await logsIn(email, there)]).toEqual([false, true]);
+  await send(account, "PATCH", at(id, "/active"), { active: false });
+  expect(await logsIn(email, there)).toBe(false);
+});
+
+test("the old password is worth nothing from the rotation on", async () => {
+  const { account, email, id } = await scene();
+  await send(account, "POST", at(id, "/rotate-password"));
+  expect(await logsIn(email, password)).toBe(false);
+  const shown = await send(account, "POST", at(id, "/reveal-credentials"));
+  expect(await logsIn(email, shown.body.password)).toBe(true);
+});
+
+test("takes user and password as nginx escapes them", async () => {
+  const { account, email, id } = await scene();
+  const cases: [escaped: string, real: string][] = [
+    ["with%20space", "with space"],
+    ["with space", "with space"],
+    ["a%25b%2525", "a%b%25"],
+    ["a+b%2Bc", "a+b+c"],
+    ["100%", "100%"],
+    ["%zz%41", "%zz%41"],
+    ["%C3%BC%F0%9F%A6%8A", "ü🦊"],
+    ["%0D%0A", "\r\n"],
+    ["%FF", "%FF"],
+    ["u%CC%88", "ü"],
+  ];
+  for (const [escaped, real] of cases) {
+    await setPassword(account, id, real);
+    const answer = await ask({ "auth-user": email.replace("@", "%40"), "auth-pass": escaped });
+    expect(answer["auth-status"], escaped).toBe("OK");
+  }
+});
+
+test("refuses what cannot be right without looking anything up or hashing", async () => {
+  const { email } = await scene();
+  const right = { "auth-user": email, "auth-pass": password };
+  const unreadable: Record<string, string>[] = [
+    { ...right, "auth-protocol": "pop3" },
+    { ...right, "auth-protocol": "SMTP" },
+    { ...right, "auth-protocol": "" },
+    { ...right, "auth-method": "cram-md5" },
+    { ...right, "auth-method": "none" },
+    { ...right, "auth-pass": "" },
+    { ...right, "auth-user": "" },
+    { ...right, "auth-pass": "x".repeat(1_001) },
+    { ...right, "auth-user": `${"x".repeat(1_001)}@example.com` },
+    { "auth-user": email },
+    { "auth-pass": password },
+    {},
+  ];
+  const hashes = await hashesDuring(async () => {
+    for (const headers of unreadable) {
+      const { value, calls } = await withFault(undefined, -1, () => ask(headers));
+      expect(value, JSON.stringify(headers)).toMatchObject({ "auth-status": "Invalid login or password" });
+      expect(calls).toEqual([]);
+    }
+  });
+  expect(hashes).toBe(0);
+});
+
+test("takes PLAIN for granted where no method is said, and waits for nobody who says no place", async () => {
+  const { email } = await scene();
+  const headers = { "x-mail-key": process.env["MAIL_SECRET"] ?? "", "auth-user": email, "auth-pass": password };
+  expect((await askWith({ ...headers, "auth-protocol": "smtp" }))["auth-status"]).toBe("OK");
+});
+
+test.each([
+  ["1", "3"],
+  ["2", "6"],
+  ["3", "12"],
+  ["4", "24"],
+  ["5", "30"],
+  ["400", "30"],
+  ["0", "3"],
+  ["-7", "3"],
+  ["1.5", "3"],
+  ["1e3", "3"],
+  ["x", "3"],
+])("holds the answer to attempt %s on a connection back for %s s", async (attempt, wait) => {
+  expect((await ask({ "auth-login-attempt": attempt }))["auth-wait"]).toBe(wait);
+});
+
+test("holds nothing back where that is configured", async () => {
+  vi.stubEnv("MAIL_LOGIN_WAIT", "0");
+  expect((await ask({ "auth-login-attempt": "9" }))["auth-wait"]).toBeUndefined();
+});
+
+test("a user that is not there costs as many calls of the table as one that is, and one hash", async () => {
+  const { account, id, name, email } = await scene(["ada", "bob"]);
+  await send(account, "POST", at(id, "/aliases"), { alias: "sales" });
+  // The account's key is known to the process from its first login on.
+  await logsIn(`bob@${name}`, password);
+  const cost = async (user: string): Promise<unknown> => {
+    let calls: string[] = [];
+    const hashes = await hashesDuring(async () => {
+      ({ calls } = await withFault(undefined, -1, () => logsIn(user, "wrong")));
+    });
+    return { hashes, calls: calls.toSorted() };
+  };
+  const first = await cost(email);
+  expect(first).toMatchObject({ hashes: 1 });
+  for (const user of [`sales@${name}`, `nobody@${name}`, `*@${name}`, `ada@${uniqueName()}`, "nobody"]) {
+    expect(await cost(user), user).toEqual(first);
+  }
+});
+
+const temporary = {
+  status: "200",
+  "auth-status": "Temporary server problem, try again later",
+  "auth-error-code": "451 4.3.2",
+};
+
+/** Logs in so often; answers how often it was let in. */
+async function flood(user: string, source: () => string, times: number): Promise<number> {
+  let passed = 0;
+  for (let index = 0; index < times; index++) {
+    const answer = await ask({ "auth-user": user, "auth-pass": password, "client-ip": source() });
+    if (answer["auth-status"] === "OK") passed++;
+    else expect(answer).toMatchObject(temporary);
+  }
+  return passed;
+}
+
+test("an address is asked for sixty times a minute, in whatever spelling, and a source for all of its addresses", async () => {
+  const { account, name, email, ids } = await scene(["ada", "bob", "carl", "dora"]);
+  await send(account, "POST", at(ids[1] ?? "", "/aliases"), { alias: "sales" });
+  const network = newSource().replace(/::1$/, "");
+  let host = 0;
+  const source = () => `${network}:${(++host).toString(16)}::${host.toString(16)}`;
+  const spelling = () => (host % 2 ? email.toUpperCase() : `${email}.`);
+
+  expect(await flood(email, source, 30)).toBe(30);
+  expect(await flood(spelling(), source, 30)).toBeGreaterThanOrEqual(29);
+  expect(await flood(spelling(), source, 6)).toBeLessThanOrEqual(3);
+  const refused = async (user: string, from: string) => {
+    let calls: string[] = [];
+    const hashes = await hashesDuring(async () => {
+      const asked = await withFault(undefined, -1, () =>
+        ask({ "auth-user": user, "auth-pass": password, "client-ip": from }),
+      );
+      expect(asked.value).toMatchObject(temporary);
+      ({ calls } = asked);
+    });
+    expect([hashes, calls.filter((call) => call !== "UpdateItemCommand")]).toEqual([0, []]);
+  };
+  await refused(email, newSource());
+
+  expect(await flood(`bob@${name}`, source, 56)).toBe(56);
+  expect(await flood(`carl@${name}`, source, 45)).toBeLessThan(40);
+  await refused(`dora@${name}`, source());
+  expect(await flood(`dora@${name}`, newSource, 3)).toBe(3);
+});
+
+test("a table that fails is a temporary problem, and never a wrong password", async () => {
+  const { email } = await scene();
+  await logsIn(email, password);
+  const { calls } = await withFault(undefined, -1, () => ask({ "auth-user": email, "auth-pass": password }));
+  for (const fault of faults.filter((one) => one === "throttled" || one === "lost before")) {
+    for (const place of calls.keys()) {
+      const { value } = await withFault(fault, place, () => ask({ "auth-user": email, "auth-pass": password }));
+      expect([temporary["auth-status"], "OK"], `${fault} at ${place}`).toContain(value["auth-status"]);
+    }
+  }
 });

@@ -44,18 +44,21 @@ test("what is so already stays as it is, and is no event", async () => {
   expect(rows.filter(({ type }) => type === "mailbox.resumed")).toHaveLength(1);
 });
 
-test.each(["suspended", "provisioning", "deleting"])("leaves a mailbox that is %s, and says what it is", async (status) => {
-  const { account, id, activate } = await scene();
-  await testTable().attempt({ update: mailboxKey(account.id, id), set: { status } });
-  for (const active of [true, false]) {
-    expect((await activate(active)).body).toMatchObject({
-      status: 409,
-      code: "mailbox_not_ready",
-      mailbox_status: status,
-    });
-  }
-  expect((await send(account, "GET", at(id))).body.status).toBe(status);
-});
+test.each(["suspended", "provisioning", "deleting"])(
+  "leaves a mailbox that is %s, and says what it is",
+  async (status) => {
+    const { account, id, activate } = await scene();
+    await testTable().attempt({ update: mailboxKey(account.id, id), set: { status } });
+    for (const active of [true, false]) {
+      expect((await activate(active)).body).toMatchObject({
+        status: 409,
+        code: "mailbox_not_ready",
+        mailbox_status: status,
+      });
+    }
+    expect((await send(account, "GET", at(id))).body.status).toBe(status);
+  },
+);
 
 test("refuses what is not true or false at its place", async () => {
   const { activate } = await scene();

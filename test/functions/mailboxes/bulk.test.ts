@@ -11,7 +11,10 @@ import { withFault } from "../../support/faults.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
-type Bulk = { created: { index: number; mailbox: Mailbox }[]; failed: { index: number; code: string; message: string }[] };
+type Bulk = {
+  created: { index: number; mailbox: Mailbox }[];
+  failed: { index: number; code: string; message: string }[];
+};
 
 const bulk = (account: Account, domain: string, items: unknown, options = {}) =>
   send(account, "POST", "mailboxes/bulk", { domain, items }, options);
@@ -31,7 +34,10 @@ test("creates a hundred in the order of the request, in at most five transaction
   expect(failed).toEqual([]);
   expect(created.map(({ index }) => index)).toEqual(items.map((_, index) => index));
   expect(calls.filter((command) => command === "TransactWriteItemsCommand").length).toBeLessThanOrEqual(5);
-  const pages = [await listed(account, { page_size: "100" }), await listed(account, { page_size: "100", domain: name })];
+  const pages = [
+    await listed(account, { page_size: "100" }),
+    await listed(account, { page_size: "100", domain: name }),
+  ];
   for (const page of pages) {
     expect(page.total).toBe(100);
     expect(page.items).toEqual(created.map(({ mailbox }) => mailbox));

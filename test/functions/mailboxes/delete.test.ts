@@ -78,7 +78,9 @@ test("thirty aliases and fifteen grants go with it", async () => {
   const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 100 }, new Date());
   const types = rows.map(({ type }) => type);
   expect(types.filter((type) => type === "mailbox.deleted")).toHaveLength(1);
-  expect(types.filter((type) => type === "auth.authorization.revoked" || type === "auth.role_assignment.revoked")).toHaveLength(15);
+  expect(
+    types.filter((type) => type === "auth.authorization.revoked" || type === "auth.role_assignment.revoked"),
+  ).toHaveLength(15);
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 

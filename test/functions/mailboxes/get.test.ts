@@ -51,7 +51,15 @@ test("another account's mailbox is as one that is not there", async () => {
 
 test("422 at its place for what is neither an id nor an address", async () => {
   const { account } = await scene();
-  for (const ref of ["ada", "1", "ada@", "@example.com", "ada@localhost", "a@b@example.com", `${"a".repeat(65)}@b.com`]) {
+  for (const ref of [
+    "ada",
+    "1",
+    "ada@",
+    "@example.com",
+    "ada@localhost",
+    "a@b@example.com",
+    `${"a".repeat(65)}@b.com`,
+  ]) {
     const { status, body } = await send(account, "GET", at(ref));
     expect([status, body.detail], ref).toEqual([
       422,

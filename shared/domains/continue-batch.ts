@@ -2,6 +2,7 @@ import { change } from "../changes/kind.ts";
 import { Problem } from "../errors.ts";
 import { dueKey } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
+import { findWorkspace } from "../workspaces.ts";
 import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
 import { areBought, buyNames, type Wanted } from "./buy.ts";
 import { domainByName } from "./find.ts";
@@ -16,7 +17,13 @@ const budgetMs = 20_000;
 const patienceMs = 3_600_000;
 
 /** What came of a name, as far as it is not bought. */
-type Refused = "domain_exists" | "domain_taken" | "insufficient_funds" | "quote_changed" | "unchecked";
+type Refused =
+  | "domain_exists"
+  | "domain_taken"
+  | "insufficient_funds"
+  | "quote_changed"
+  | "unchecked"
+  | "workspace_gone";
 
 /**
  * Goes on with the names of a purchase whose payment arrived at an instant, at the price that was agreed or a lower
@@ -40,6 +47,9 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   const mover = systemMover(work, accountId);
   const bought = await areBought(work.table, { accountId, batchId }, namesOf(waiting));
   const left = waiting.filter((_, index) => !bought[index]);
+  if (!(await findWorkspace(work.table, accountId, workspaceId))) {
+    return new Map(left.map(({ name }) => [name, "workspace_gone"]));
+  }
   const quotes = await quotesFor(work.registrar, namesOf(left), { budgetMs, log: work.log });
   const offers = left.map(({ name, price }, index) => offerOf({ name, price }, quotes[index]));
   const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));

@@ -158,8 +158,7 @@ test("a name that failed before is bought again", async () => {
   expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
 });
 
-// The transaction refuses the workspace with a 422 that nobody catches: the batch stays due, and fails every minute.
-test.fails("without its workspace it ends, and the money stays in the wallet", async () => {
+test("without its workspace it ends, and the money stays in the wallet", async () => {
   const { account, workspace_id } = await paidFor([uniqueName()]);
   const { status } = await request("DELETE", `/v1/public/accounts/${account.id}/workspaces/${workspace_id}`, {
     token: account.owner.token,

@@ -20,6 +20,8 @@ dt { color: #55606e; }
 dd { margin: 0; }
 form { display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 1rem 0; }
 button { font: inherit; padding: 0.45rem 0.9rem; border: 1px solid #8a94a0; border-radius: 0.25rem; background: #fff; color: inherit; cursor: pointer; }
+label { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
+input { font: inherit; padding: 0.4rem 0.5rem; border: 1px solid #8a94a0; border-radius: 0.25rem; }
 button:first-child { background: var(--accent); border-color: var(--accent); color: #fff; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-wrap; font-size: 0.85rem; }

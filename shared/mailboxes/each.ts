@@ -5,7 +5,7 @@ import { domainsAmong } from "../domains/among.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
-import { rowKey, type List } from "../table/ranked-list.ts";
+import { readHeads, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import type { MailboxFilter } from "./list.ts";
@@ -40,6 +40,22 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
   }
 }
 
+const headsAtOnce = 100;
+
+/** Those of some domains that have mailboxes: an empty one costs nothing but a part of a batch. */
+async function* inhabited(
+  table: Reader,
+  accountId: string,
+  domains: readonly StoredDomain[],
+): AsyncGenerator<StoredDomain> {
+  for (let from = 0; from < domains.length; from += headsAtOnce) {
+    const some = domains.slice(from, from + headsAtOnce);
+    const lists = some.map(({ id }) => mailboxesIn(accountId, id));
+    const heads = await readHeads(table, lists);
+    yield* some.filter((_, index) => (heads[index]?.live ?? 0) > 0);
+  }
+}
+
 type Asker = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
@@ -63,20 +79,13 @@ async function* selected(
   const seen = (domains ?? []).filter(
     (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
   );
-  for (const home of seen) yield* inDomain(table, accountId, home);
+  for await (const home of inhabited(table, accountId, seen)) yield* inDomain(table, accountId, home);
   if (isAll) return;
   const ids = scopesHeld(permissions, "mailbox.export", "mailbox");
-  const rows = ids === "all" ? [] : await table.getMany(ids.map((id) => mailboxKey(accountId, id)));
+  const rows = ids === "all" ? [] : await table.getMany(ids.toSorted().map((id) => mailboxKey(accountId, id)));
   const named = rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
-  const homes = new Map(
-    (
-      await domainsAmong(
-        table,
-        accountId,
-        named.map(({ domain_id }) => domain_id),
-      )
-    ).map((home) => [home.id, home]),
-  );
+  const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
+  const homes = new Map((await domainsAmong(table, accountId, domainIds)).map((home) => [home.id, home]));
   yield named.filter(({ domain_id }) => {
     const home = homes.get(domain_id);
     const isCovered = home !== undefined && covers(permissions, "mailbox.export", scopesOfDomain(home));

@@ -17,11 +17,11 @@ const permissionsOf = ({ everything, grants }: StoredExport["permissions"]): Per
 
 const progressEvery = 5_000;
 
-/** The lines of an export as bytes, noting its progress now and then. */
+/** The lines of an export as bytes, noting its progress at first and now and then. */
 async function* content(stored: StoredExport, table: Table, counted: { rows: number }): AsyncGenerator<Buffer> {
   const { account_id, id, filter } = stored;
   yield Buffer.from(csvHeader());
-  let noted = 0;
+  let noted = Number.NEGATIVE_INFINITY;
   const asker = { table, permissions: permissionsOf(stored.permissions) };
   for await (const mailboxes of eachMailbox(account_id, filter, asker)) {
     counted.rows += mailboxes.length;
@@ -31,7 +31,8 @@ async function* content(stored: StoredExport, table: Table, counted: { rows: num
     await table.attempt({
       update: exportKey(account_id, id),
       set: { row_count: noted, status: "running" },
-      if: { id },
+      // Another worker that had it too may have done it meanwhile.
+      if: { id, version: stored.version },
     });
   }
 }

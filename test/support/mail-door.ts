@@ -20,12 +20,17 @@ const eventOf = (path: string, headers: Headers, rawQueryString: string): APIGat
   }) as unknown as APIGatewayProxyEventV2;
 
 /** A network that nobody else asks from. */
-export const newSource = (): string => `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
+export const newSource = (): string =>
+  `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
 
 /** Asks who may log in, with these headers and no others, as they are on the wire. */
 export async function askWith(headers: Headers): Promise<Headers & { status: string }> {
   const answer: Response = await auth(eventOf("/internal/mail/auth", headers, ""));
-  return { status: String(answer.statusCode), ...(answer.headers as Headers), ...(answer.body ? { body: answer.body } : {}) };
+  return {
+    status: String(answer.statusCode),
+    ...(answer.headers as Headers),
+    ...(answer.body ? { body: answer.body } : {}),
+  };
 }
 
 /** Asks as nginx does: everything is in headers, both ways. */

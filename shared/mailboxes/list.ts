@@ -14,8 +14,8 @@ import { visibleText, visibleTextError } from "../text.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
-import { accountSource, domainSources, singleSource } from "./sources.ts";
 import { isFound } from "./search.ts";
+import { accountSource, domainSources, singleSource } from "./sources.ts";
 import { mailboxViews } from "./view.ts";
 
 /** What narrows a list of mailboxes; all that is given must hold. */

@@ -1,3 +1,107 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 
-test.todo("later");
+import { filesHere } from "../../../../shared/billing/outside.ts";
+import { runExport } from "../../../../shared/mailboxes/run-export.ts";
+import { exportKey } from "../../../../shared/mailboxes/stored-export.ts";
+import { isGenuine, readEmbedded } from "../../../../shared/providers/files-embedded.ts";
+import { readCsv } from "../../../support/csv.ts";
+import { queuedExport } from "../../../support/mailbox-examples.ts";
+import { home, send, stocked } from "../../../support/mailboxes.ts";
+import {
+  newAccount,
+  newMember,
+  newServiceAccount,
+  testTable,
+  type Account,
+  type User,
+} from "../../../support/world.ts";
+
+const get = (account: Account, id: string, as?: User) =>
+  send(account, "GET", `mailboxes/exports/${id}`, undefined, as ? { as } : {});
+
+const run = ({ id: accountId }: Account, id: string) =>
+  runExport(accountId, id, { table: testTable(), files: filesHere(), now: () => new Date() });
+
+const change = (account: Account, id: string, set: Record<string, unknown>) =>
+  testTable().attempt({ update: exportKey(account.id, id), set });
+
+async function scene() {
+  const account = await newAccount();
+  const { id: domainId, name } = await home(account);
+  await stocked(account, name, ["ada", "bob"]);
+  return { account, domainId, name, id: await queuedExport(account) };
+}
+
+test("says that it waits, and once it is done how much there is, and where", async () => {
+  const { account, name, id } = await scene();
+  const queued = await get(account, id);
+  expect([queued.status, queued.body]).toEqual([
+    200,
+    {
+      id,
+      status: "queued",
+      row_count: 0,
+      csv: null,
+      download_url: null,
+      created_at: expect.stringMatching(/Z$/),
+      finished_at: null,
+      expires_at: expect.stringMatching(/Z$/),
+    },
+  ]);
+  await run(account, id);
+  const { body } = await get(account, id);
+  expect(body).toEqual({
+    ...queued.body,
+    status: "done",
+    row_count: 2,
+    download_url: expect.any(String),
+    finished_at: expect.stringMatching(/Z$/),
+  });
+  const url = new URL(body.download_url);
+  const key = url.pathname.replace("/_local/files/", "");
+  const file = (await readEmbedded(process.env["FILES_DIR"] ?? "", key))?.toString() ?? "";
+  expect(readCsv(file).map(([, email]) => email)).toEqual(["email", `ada@${name}`, `bob@${name}`]);
+});
+
+test("the address to download it is signed, for an hour, under a name with its day", async () => {
+  const { account, id } = await scene();
+  await run(account, id);
+  const before = Math.floor(Date.now() / 1_000);
+  const { download_url, created_at } = (await get(account, id)).body;
+  const { pathname, searchParams } = new URL(download_url);
+  const { expires = "", filename = "", signature = "" } = Object.fromEntries(searchParams);
+  const key = pathname.replace("/_local/files/", "");
+  const ticket = { key, filename, expires: Number(expires), signature };
+  const secret = Buffer.from(process.env["FILES_KEY"] ?? "", "base64");
+  expect(isGenuine(secret, ticket)).toBe(true);
+  expect(isGenuine(secret, { ...ticket, key: key.replace(id, account.id) })).toBe(false);
+  expect([key, filename]).toEqual([`exports/${account.id}/${id}.csv`, `mailboxes-${created_at.slice(0, 10)}.csv`]);
+  expect(ticket.expires - before).toBeGreaterThanOrEqual(3_600);
+  expect(ticket.expires - before).toBeLessThan(3_660);
+});
+
+test("is for who asked for it, and for who may export everything", async () => {
+  const { account, domainId, id } = await scene();
+  const scope = { type: "domain" as const, id: domainId };
+  const may = { capability: "mailbox.export" as const };
+  const [asker, neighbour, everything, viewer] = [
+    await newMember(account, { ...may, scope }),
+    await newMember(account, { ...may, scope }),
+    await newServiceAccount(account, may),
+    await newMember(account, { capability: "mailbox.view" }),
+  ];
+  await change(account, id, { requested_by: asker.id });
+  for (const who of [asker, everything, account.owner]) expect((await get(account, id, who)).status).toBe(200);
+  expect((await get(account, id, neighbour)).body).toMatchObject({ status: 404, code: "not_found" });
+  expect((await get(account, id, viewer)).body).toMatchObject({ required_capability: "mailbox.export" });
+});
+
+test("404 for one that is over, another account's, and one that is not there", async () => {
+  const { account, id } = await scene();
+  const other = await scene();
+  for (const missing of [other.id, account.id]) expect((await get(account, missing)).status).toBe(404);
+  await run(account, id);
+  await change(account, id, { expires_at: new Date(Date.now() - 1).toISOString() });
+  expect((await get(account, id)).body).toMatchObject({ status: 404, code: "not_found" });
+  expect((await get(account, "x")).body.detail).toMatchObject([{ loc: ["path", "export_id"] }]);
+});

@@ -25,7 +25,8 @@ export const adviceOf: Record<ProblemCode, string> = {
     "A name is in one account only. If it is yours, delegate it to the <code>nameservers</code> of the answer, then add it again.",
   domain_exists: "The account has this domain: find it by <code>domains.get</code>.",
   domain_not_empty: "Delete its mailboxes first.",
-  domain_not_ready: "<code>domain_status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
+  domain_not_ready:
+    "<code>domain_status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
   mailbox_not_ready: "<code>mailbox_status</code> says what it is at.",
   address_taken: "Choose another address, or use the mailbox in <code>conflicts_with</code>.",
   quote_changed:

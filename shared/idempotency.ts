@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
@@ -59,9 +59,12 @@ const ordered = (_: string, value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     : value;
 
-/** The same for two requests that ask for the same: parsed input, its members in one order. */
-const fingerprintOf = ({ params, query, body }: ParsedInput): string =>
-  createHash("sha256").update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
+/**
+ * The same for two requests that ask for the same: parsed input, its members in one order. Under the key, which is not
+ * stored: a body can have a password in it, which nobody is to guess from here.
+ */
+const fingerprintOf = (key: string, { params, query, body }: ParsedInput): string =>
+  createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
 
 /**
  * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
@@ -71,7 +74,7 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
   const { principal, route, key, input, now } = keyed;
   const at = now.getTime();
   const record = keyOf(principal.id, route.name, key);
-  const fingerprint = fingerprintOf(input);
+  const fingerprint = fingerprintOf(key, input);
   const owner = randomUUID();
   const put = {
     ...record,

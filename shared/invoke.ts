@@ -7,6 +7,7 @@ import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { claimKey, type Claim } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Charge } from "./limits/limiter.ts";
+import { networkOf } from "./network.ts";
 import type { Context, Located, Route } from "./route.ts";
 import type { Table } from "./table/table.ts";
 
@@ -59,9 +60,6 @@ const stranger = ({ sourceIp = "" }: Door): Principal => ({
   email: "",
   groups: [],
 });
-
-/** An IPv4 address, or the /64 that one customer has of IPv6. */
-const networkOf = (ip: string): string => (ip.includes(":") ? ip.split(":").slice(0, 4).join(":") : ip);
 
 async function chargeFor(route: Route, { params }: RawInput, principal: Principal, door: Door): Promise<void> {
   const accountId = route.public ? undefined : params["account_id"];

@@ -1,3 +1,7 @@
-/** Text for people: something one can see in it, and no control characters or halves of surrogate pairs. Empty is left to `min`. */
-export const visibleText = /^(?:(?=.*[\p{L}\p{M}\p{N}\p{P}\p{S}])[^\p{Cc}\p{Cs}]+)?$/u;
-export const visibleTextError = "Write text that can be seen, without control characters or unpaired surrogates";
+/**
+ * Text for people: something one can see in it, and no control characters, halves of surrogate pairs, or marks that turn
+ * around what stands beside them (UAX #9). Empty is left to `min`.
+ */
+export const visibleText = /^(?:(?=.*[\p{L}\p{M}\p{N}\p{P}\p{S}])[^\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]+)?$/u;
+export const visibleTextError =
+  "Write text that can be seen, without control characters, marks that turn text around, or unpaired surrogates";

@@ -12,15 +12,16 @@ import { Id } from "../../shared/ids.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
 
-const shortest = 12;
+const [shortest, longest] = [12, 256];
 
 const Value = z
   .string()
   .min(shortest)
-  .max(256)
+  .max(longest)
   .superRefine((value, context) => {
     const message = weakness(value);
-    if (message !== undefined && value.length >= shortest) context.addIssue({ code: "custom", message });
+    const isOfLength = value.length >= shortest && value.length <= longest;
+    if (message !== undefined && isOfLength) context.addIssue({ code: "custom", message });
   })
   .meta({ description: "The password, 12 to 256 characters; either this, or `generate`." });
 

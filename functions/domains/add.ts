@@ -20,6 +20,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  limit: "search",
   params: AccountParams,
   body: z
     .strictObject({

@@ -15,7 +15,7 @@ export const route = defineRoute({
   access: "read",
   params: DomainParams,
   output: DomainDetail,
-  run: ({ found }, { table }) => domainDetail(table, found),
+  run: ({ found }, context) => domainDetail(found, context),
 });
 
 export const handler = http(route);

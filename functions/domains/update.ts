@@ -1,6 +1,5 @@
 import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { registrarHere } from "../../shared/domains/outside.ts";
 import { DomainSettings, setDomain } from "../../shared/domains/settings.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -16,15 +15,15 @@ export const route = defineRoute({
   subject: domainInPath,
   etag: true,
   access: "write",
-  uses: ["registrar", "dns"],
+  uses: ["dns"],
   params: DomainParams,
   body: DomainSettings,
   output: DomainDetail,
   problems: ["domain_not_ready", "upstream_unavailable"],
   run: async ({ body, found }, context) => {
-    const after = await setDomain(found, body, context, registrarHere);
+    const after = await setDomain(found, body, context);
     await syncSoon(after, context);
-    return domainDetail(context.table, after);
+    return domainDetail(after, context);
   },
 });
 

@@ -4,9 +4,9 @@ import type { Response } from "../../shared/answer.ts";
 import { charge } from "../../shared/limits/limiter.ts";
 import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/door.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/log-in.ts";
-import { networkOf } from "../../shared/mail/network.ts";
 import { mailServers } from "../../shared/mail/platform.ts";
 import { readAddress } from "../../shared/mailboxes/local-part.ts";
+import { networkOf } from "../../shared/network.ts";
 
 const longest = 1_000;
 

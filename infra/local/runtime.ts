@@ -21,7 +21,7 @@ import type { LambdaFunction } from "./respond.ts";
 import type { Settings } from "./settings.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 import { tokenPaths } from "./tokens.ts";
-import { startWorkers } from "./workers.ts";
+import { startWorkers, type Workers } from "./workers.ts";
 
 /** What runs, given from outside. */
 export type Parts<Demo> = {
@@ -75,6 +75,19 @@ async function openGateway(options: GatewayOptions): ReturnType<typeof startGate
   }
 }
 
+/** The local paths that show or move what happens beside the API. */
+async function pathsBeside(table: Table, dataDir: string, { wake, onClockMoved }: Workers) {
+  return [...eventPaths(dataDir), ...providerPaths(table, wake), ...(await clockPaths(dataDir, onClockMoved))];
+}
+
+/** Lets the workers see at once to what a request left for them. */
+const wakingAfter =
+  (workers: Workers, onServed: GatewayOptions["onServed"]) =>
+  (one: Served): void => {
+    if (one.method !== "GET") workers.wake();
+    onServed?.(one);
+  };
+
 /**
  * The product on one machine: engine, table, handlers, gateway, demo. It sets the process's environment,
  * as handlers read theirs from there. Throws, with nothing left running; `StartProblem` where the person
@@ -111,16 +124,8 @@ export async function startRuntime<Demo>(
     running.push(dns.stop);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
-    const localPaths = [
-      ...tokenPaths(issuer, () => demo),
-      ...eventPaths(dataDir),
-      ...providerPaths(table, workers.wake),
-      ...(await clockPaths(dataDir, workers.onClockMoved)),
-    ];
-    const served = (one: Served): void => {
-      if (one.method !== "GET") workers.wake();
-      onServed?.(one);
-    };
+    const localPaths = [...tokenPaths(issuer, () => demo), ...(await pathsBeside(table, dataDir, workers))];
+    const served = wakingAfter(workers, onServed);
     const { corsOrigins, allowedHosts } = settings;
     const options = { port, functions, localPaths, corsOrigins, allowedHosts, onError, onServed: served };
     const gateway = await openGateway(options);

@@ -6,7 +6,7 @@ import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
 /** `onClockMoved` has what waits for a time looked at. */
-type Workers = Poller & { onClockMoved: () => void };
+export type Workers = Poller & { onClockMoved: () => void };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };
 

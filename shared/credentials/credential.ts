@@ -21,7 +21,7 @@ export const masterKey = (accountId: string, { type, id }: MasterScope, credenti
   SK: `MASTER#${type}#${id}#${credentialId}`,
 });
 
-export const ScopeType = z.enum(["account", "workspace", "domain"]);
+const ScopeType = z.enum(["account", "workspace", "domain"]);
 
 /** What a master password applies to: every mailbox in it. */
 export type MasterScope = { type: z.output<typeof ScopeType>; id: string };

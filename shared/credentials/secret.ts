@@ -4,7 +4,7 @@ export function weakness(password: string): string | undefined {
   if (/[\p{Cc}\p{Cs}]/u.test(password)) return "Use characters that can be typed: no control characters";
   const characters = Array.from(password.normalize("NFC"));
   if (new Set(characters).size < 6) return "Use at least 6 different characters";
-  if (/^(.{1,8}?)\1+$/su.test(password)) return "It repeats itself: choose one that does not";
+  if (/^(.+?)\1+$/su.test(password)) return "It repeats itself: choose one that does not";
   const codes = characters.map((one) => one.codePointAt(0) ?? 0);
   const steps = codes.slice(1).filter((code, index) => Math.abs(code - (codes[index] ?? 0)) <= 1);
   if (steps.length >= codes.length - 3) return "It is a sequence of characters: choose one that is not";

@@ -1,19 +1,14 @@
-import { randomUUID } from "node:crypto";
-
 import { change } from "../changes/kind.ts";
-import { recordWrites } from "../changes/record.ts";
 import type { Resolver } from "../dns/answer.ts";
 import { Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
-import { dueWrite } from "../table/due.ts";
-import type { Reader } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
 import { delegationState } from "./delegation.ts";
 import { domainKey, domainKind, type Domain, type StoredDomain } from "./domain.ts";
 import { domainById, domainByName } from "./find.ts";
 import { readHolder, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
 import { notReady } from "./not-ready.ts";
+import { fromRival, ousting } from "./oust.ts";
 import { nameserversOf } from "./platform.ts";
 import { domainQueue } from "./queues.ts";
 import { removeFailed } from "./release.ts";
@@ -59,14 +54,13 @@ export async function addDomain(
     const place = { accountId, workspaceId, now: at };
     const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
     // Whoever had it may have let go of it meanwhile.
-    const claim = rival ? { claim: { absentOr: { ...rival } } } : {};
-    const refusals = { taken: taken(accountId), exists, ...claim };
+    const refusals = { taken: taken(accountId), exists, ...(rival ? { claim: () => fromRival(rival) } : {}) };
     const { domains, writes } = await planNewDomains(table, place, [given], refusals);
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
     return {
       value: view,
-      writes: [...writes, ...(rival ? await ousting(table, rival, at) : [])],
+      writes: [...writes, ...(rival ? await ousting(table, rival, "proved", at) : [])],
       changes: [change(domainKind, "created", domain.id, { after: view })],
     };
   });
@@ -78,28 +72,4 @@ async function requireProof(accountId: string, name: string, rival: StoredHolder
   if (rival.firm) throw refusal;
   const { verified } = await delegationState(resolver, name, nameserversOf(accountId));
   if (!verified) throw refusal;
-}
-
-/** The writes that take a name from a domain of another account, which goes with all it has. */
-async function ousting(table: Reader, { account_id, domain_id }: StoredHolder, now: Date): Promise<Write[]> {
-  const domain = await domainById(table, account_id, domain_id);
-  if (!domain?.is_open) return [];
-  const at = now.toISOString();
-  const status_reason = "Another account proved that the name is theirs: it is delegated to their nameservers.";
-  const after = { ...domain, status: "releasing" as const, status_reason, updated_at: at };
-  const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [Domain, Domain];
-  const told = change(domainKind, "taken_over", domain_id, { before: seenBefore, after: seenAfter });
-  const author = {
-    action: "system: domain",
-    actor: { type: "system" as const, id: "domains" },
-    requestId: randomUUID(),
-  };
-  return [
-    {
-      put: { ...domainKey(account_id, domain_id), ...after, is_open: false, due_at: at, version: domain.version + 1 },
-      if: { id: domain_id, version: domain.version },
-    },
-    dueWrite(domainQueue, [account_id, domain_id], at),
-    ...recordWrites(account_id, [told], author, now),
-  ];
 }

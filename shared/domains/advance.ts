@@ -1,5 +1,6 @@
 import { dueKey } from "../table/due.ts";
 import { advanceChecks } from "./check.ts";
+import { domainKey } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { domainQueue } from "./queues.ts";
 import { advanceRegistration } from "./registration.ts";
@@ -9,10 +10,7 @@ import { systemMover, type DomainWork } from "./work.ts";
 /** Does what is due of a domain at an instant. Whatever fails stays due: it is taken up again. */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
-  if (domain?.due_at !== at) {
-    await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
-    return;
-  }
+  if (domain?.due_at !== at) return forget(accountId, id, at, work);
   switch (domain.status) {
     case "pending_registration":
       return advanceRegistration(domain, work);
@@ -26,4 +24,20 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     default:
       await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
   }
+}
+
+/** Takes an instant out of the queue at which a domain is not due any more, unless it is so again by then. */
+async function forget(accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> {
+  await table.commit(async () => {
+    const domain = await domainById(table, accountId, id);
+    if (domain?.due_at === at) return { value: undefined, writes: [] };
+    const unchanged = domain ? { id, version: domain.version } : ("absent" as const);
+    return {
+      value: undefined,
+      writes: [
+        { delete: dueKey(domainQueue, [accountId, id], at) },
+        { check: domainKey(accountId, id), if: unchanged },
+      ],
+    };
+  });
 }

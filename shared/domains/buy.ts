@@ -7,7 +7,9 @@ import { MovementConflict } from "../ledger/movement.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainKind, type StoredDomain } from "./domain.ts";
+import { readHolders, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
+import { fromRival, ousting } from "./oust.ts";
 import { domainView } from "./view.ts";
 
 /** A name to buy, at the price that was agreed: minor units for the first year. */
@@ -90,6 +92,34 @@ export const areBought = async (
   return (await table.getMany(keys)).map((hold) => hold !== undefined);
 };
 
+/** Who connected names that they never proved: such a name is nobody's, as the registry still sells it. */
+async function rivalsFor(
+  table: Reader,
+  accountId: string,
+  wanted: readonly Wanted[],
+): Promise<Map<string, StoredHolder>> {
+  const holders = await readHolders(
+    table,
+    wanted.map(({ name }) => name),
+  );
+  return new Map(
+    wanted.flatMap(({ name }, index) => {
+      const holder = holders[index];
+      return holder && !holder.firm && holder.account_id !== accountId ? [[name, holder] as const] : [];
+    }),
+  );
+}
+
+/** What refuses a name, and the condition on which it is taken from a rival. */
+const refusalsBeside = (rivals: ReadonlyMap<string, StoredHolder>) => ({
+  taken: refuse("domain_taken"),
+  exists: refuse("domain_exists"),
+  claim: (name: string) => {
+    const rival = rivals.get(name);
+    return rival && fromRival(rival);
+  },
+});
+
 function buyTogether(
   { accountId, workspaceId, batchId, claim }: Order,
   wanted: readonly Wanted[],
@@ -103,6 +133,7 @@ function buyTogether(
     const fresh = wanted.filter((_, index) => !bought[index]);
     if (fresh.length === 0) return { value: before, writes: [], changes: [] };
     const claimed = (await claim?.()) ?? [];
+    const rivals = await rivalsFor(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },
@@ -115,7 +146,7 @@ function buyTogether(
         registration: { status: "pending", expires_at: null, locked: false },
         purchase: { batch_id: batchId, price, hold_id: holdIdOf(batchId, name), stage: "held" },
       })),
-      { taken: refuse("domain_taken"), exists: refuse("domain_exists") },
+      refusalsBeside(rivals),
     );
     const wallet = await planWallet(
       table,
@@ -123,9 +154,10 @@ function buyTogether(
       fresh.map((one) => holdOf(batchId, one)),
       at,
     );
+    const ousted = await Promise.all([...rivals.values()].map((rival) => ousting(table, rival, "bought", at)));
     return {
       value: [...before, ...domains.map((domain) => ({ name: domain.name, domain }))],
-      writes: [...claimed, ...writes, ...wallet.writes],
+      writes: [...claimed, ...writes, ...wallet.writes, ...ousted.flat()],
       changes: [
         ...domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) })),
         ...wallet.changes,

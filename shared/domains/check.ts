@@ -59,7 +59,10 @@ const isSame = (one: Registration["nameservers"], other: readonly string[]): boo
 
 type Verb = "updated" | "degraded" | "recovered" | undefined;
 
-/** Writes down what was found of a domain, unless somebody changed it meanwhile: then it stays due, and nothing is answered. */
+/**
+ * Writes down what was found of a domain, whatever else of it changed meanwhile: what the world says of it is not its
+ * account's to undo. Once it is at something else, or was looked at by somebody else, nothing is written nor answered.
+ */
 function become(
   domain: StoredDomain,
   members: Partial<StoredDomain>,
@@ -69,7 +72,8 @@ function become(
   const { table, commit, now } = systemMover(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    if (current?.version !== domain.version) return { value: undefined, writes: [], changes: [] };
+    const isSame = current?.status === domain.status && current.due_at === domain.due_at;
+    if (!isSame || current.failures !== domain.failures) return { value: undefined, writes: [], changes: [] };
     const touched = verb === undefined ? {} : { updated_at: now().toISOString() };
     const { after, writes } = becoming(current, { ...members, ...touched });
     const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];

@@ -12,15 +12,15 @@ import { becoming, systemMover, type DomainWork, type Planned } from "./work.ts"
 
 /*
  * Access patterns
- *   whether the purchase is over that an operation at the registrar was of   DOMAIN#<name> / OPERATION#<operation id>
+ *   whether a purchase is over by the failure of an operation at the registrar   DOMAIN#<name> / OPERATION#<its id>
  */
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /** Nobody searches for what came of a purchase longer than this: who registers is not known any more. */
 const keptSeconds = 60 * 86_400;
 
-/** Whether an operation is of a purchase that is over: it says nothing of the one that goes on now. */
-export const isOver = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
+/** Whether an operation failed for a purchase that is over: it says nothing of the one that goes on now. */
+export const isFailure = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
   (await table.get(operationKey(name, operationId), z.object({}))) !== undefined;
 
 /** A domain whose registration is going on. */
@@ -29,8 +29,9 @@ export type Bought = StoredDomain & { purchase: Purchase };
 export const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
   domain?.status === "pending_registration" && domain.purchase !== undefined;
 
-/** How a purchase ends, and by which operation, as far as that is known. */
-type Conclusion = ({ failed: string } | { registration: Registration }) & { operation?: RegistrarOperation };
+/** How a purchase ends; a failure is of an operation, or the registrar refused to begin one. */
+type Conclusion = { registration: Registration } | Failed;
+type Failed = { failed: string; operation?: RegistrarOperation };
 
 /**
  * The end of a purchase: the money is paid and the name is registered, or neither. Answers the domain as it is then,
@@ -44,15 +45,13 @@ export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWor
     // What is registered is paid whoever saw it. That nothing is, only they know who were alone at it.
     const isStale = isFailed && current?.version !== domain.version;
     if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
-    const planned = isFailed
-      ? failure(current, conclusion.failed, now())
-      : success(current, conclusion.registration, now());
+    const planned = isFailed ? failure(current, conclusion, now()) : success(current, conclusion.registration, now());
     const kind = isFailed ? ("void" as const) : ("capture" as const);
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
     const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
     return {
       value: planned.after,
-      writes: [...planned.writes, ...over(domain.name, conclusion.operation, now()), ...wallet.writes],
+      writes: [...planned.writes, ...wallet.writes],
       changes: [
         change(domainKind, isFailed ? "registration_failed" : "registered", domain.id, { before, after }),
         ...wallet.changes,
@@ -60,11 +59,6 @@ export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWor
     };
   });
 }
-
-const over = (name: string, operation: RegistrarOperation | undefined, now: Date): Write[] =>
-  operation === undefined
-    ? []
-    : [{ put: { ...operationKey(name, operation.id), ttl: Math.ceil(now.getTime() / 1_000) + keptSeconds } }];
 
 type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
 
@@ -80,10 +74,10 @@ function success(domain: Bought, { expiresAt, locked }: Registration, now: Date)
 }
 
 /** The name is free for others, and for another try. */
-function failure(domain: Bought, reason: string, now: Date): Ended {
+function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ended {
   const { after, writes } = becoming(domain, {
     status: "failed",
-    status_reason: reason,
+    status_reason: failed,
     is_open: false,
     registration: { status: "failed", expires_at: null, locked: false },
     purchase: { ...domain.purchase, stage: "voided" },
@@ -92,5 +86,7 @@ function failure(domain: Bought, reason: string, now: Date): Ended {
     updated_at: now.toISOString(),
   });
   const freed: Write = { delete: holderKey(domain.name), if: { domain_id: domain.id } };
-  return { after, writes: [...writes, freed] };
+  const ttl = Math.ceil(now.getTime() / 1_000) + keptSeconds;
+  const noted: Write[] = operation ? [{ put: { ...operationKey(domain.name, operation.id), ttl } }] : [];
+  return { after, writes: [...writes, freed, ...noted] };
 }

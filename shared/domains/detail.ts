@@ -1,12 +1,14 @@
 import * as z from "zod";
 
+import { covers } from "../auth/permissions.ts";
 import { DnsRecord, recordsIn } from "../dns-records/stored-record.ts";
 import { recordView } from "../dns-records/view.ts";
 import { Id } from "../ids.ts";
 import { firstMailboxes } from "../mailboxes/first.ts";
-import type { Reader } from "../table/table.ts";
+import type { Context } from "../route.ts";
 import { getZone } from "../zones/zone.ts";
 import { Domain, type StoredDomain } from "./domain.ts";
+import { scopesOfDomain } from "./find.ts";
 import { domainViews } from "./view.ts";
 
 const shown = 100;
@@ -22,21 +24,31 @@ const MailboxSummary = z
   .meta({ id: "DomainMailbox", description: "A mailbox of a domain, in short." });
 
 export const DomainDetail = Domain.extend({
-  dns_records: z.array(DnsRecord).meta({ description: `Its DNS records by name and type, the first ${shown}.` }),
+  dns_records: z
+    .array(DnsRecord)
+    .meta({ description: `Its DNS records by name and type, the first ${shown}; none for who may not see them.` }),
   dns_record_count: z.int().min(0).meta({ description: "How many DNS records it has." }),
-  mailboxes: z.array(MailboxSummary).meta({ description: `Its mailboxes, the first ${shown}.` }),
+  mailboxes: z
+    .array(MailboxSummary)
+    .meta({ description: `Its mailboxes, the first ${shown}; none for who may not see them.` }),
   mailbox_count: z.int().min(0).meta({ description: "How many mailboxes it has." }),
 }).meta({ id: "DomainDetail", description: "A domain with what is in it." });
 export type DomainDetail = z.output<typeof DomainDetail>;
 
-/** A domain with its records and mailboxes; what it has none of is not read. */
-export async function domainDetail(table: Reader, domain: StoredDomain): Promise<DomainDetail> {
+/** A domain with its records and mailboxes, as far as the reader sees these; what it has none of is not read. */
+export async function domainDetail(
+  domain: StoredDomain,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<DomainDetail> {
   const { account_id, id, record_count, mailbox_count } = domain;
+  const scopes = scopesOfDomain(domain);
+  const hasRecords = record_count > 0 && covers(permissions, "dns.view", scopes);
+  const hasMailboxes = mailbox_count > 0 && covers(permissions, "mailbox.view", scopes);
   const [[view], records, zone, mailboxes] = await Promise.all([
     domainViews(table, account_id, [domain]),
-    record_count === 0 ? [] : recordsIn(table, account_id, id),
-    record_count === 0 ? undefined : getZone(table, account_id, id),
-    mailbox_count === 0 ? [] : firstMailboxes(table, account_id, id, shown),
+    hasRecords ? recordsIn(table, account_id, id) : [],
+    hasRecords ? getZone(table, account_id, id) : undefined,
+    hasMailboxes ? firstMailboxes(table, account_id, id, shown) : [],
   ]);
   return DomainDetail.parse({
     ...view,

@@ -106,6 +106,8 @@ const Purchase = z.object({
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
   /** When the registrar was first asked: what it says of earlier registrations is about others. */
   asked_at: Timestamp.optional(),
+  /** When it was asked for the last time, as nothing had come of the earlier ones. */
+  asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
 });
 export type Purchase = z.output<typeof Purchase>;
@@ -147,3 +149,7 @@ export const domainKind = defineKind({
 });
 
 export const noSuchDomain = "There is no such domain in this account that you can see";
+
+/** Whether mail from a domain is accepted: also while something about it is in disorder, which its health tells. */
+export const sendsMail = ({ status }: Pick<StoredDomain, "status">): boolean =>
+  status === "active" || status === "degraded";

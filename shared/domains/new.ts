@@ -19,7 +19,7 @@ type Place = { accountId: string; workspaceId: string; now: Date };
 
 /**
  * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
- * `exists` when this one has it, and 422 when the workspace is gone. `claim` is what a name's holder has to be instead of nobody.
+ * `exists` when this one has it, and 422 when the workspace is gone. `claim` says what a name's holder has to be, where that is not nobody.
  */
 export async function planNewDomains(
   table: Reader,
@@ -28,7 +28,7 @@ export async function planNewDomains(
   refusals: {
     taken: (name: string) => () => Error;
     exists: (name: string) => () => Error;
-    claim?: Write["if"];
+    claim?: (name: string) => Write["if"];
   },
 ): Promise<{ domains: StoredDomain[]; writes: Write[] }> {
   const [all, inWorkspace] = (await readHeads(table, [domainsOf(accountId), domainsIn(accountId, workspaceId)])) as [
@@ -87,12 +87,12 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
 
 function nameWrites(
   { account_id, id, name, source }: StoredDomain,
-  { taken, exists, claim = "absent" }: Parameters<typeof planNewDomains>[3],
+  { taken, exists, claim }: Parameters<typeof planNewDomains>[3],
 ): Write[] {
   const holder: StoredHolder = { account_id, domain_id: id, firm: source === "purchased" };
   return [
     { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
-    { put: { ...holderKey(name), ...holder }, if: claim, orElse: taken(name) },
+    { put: { ...holderKey(name), ...holder }, if: claim?.(name) ?? "absent", orElse: taken(name) },
   ];
 }
 

@@ -1,10 +1,12 @@
 import * as z from "zod";
 
+import { covers, type Permissions } from "../auth/permissions.ts";
 import { Id } from "../ids.ts";
 import { Currency, currency, money, MoneyText, moneyUpTo } from "../money.ts";
 import type { Bought, Wanted } from "./buy.ts";
 import { ContactInfo } from "./contact.ts";
 import type { StoredDomain } from "./domain.ts";
+import { scopesOfDomain } from "./find.ts";
 import { DomainName } from "./name.ts";
 import { refusalReasons, type Quote, type RefusalReason } from "./offers.ts";
 
@@ -77,8 +79,14 @@ export const result = (status: Result["status"], id: string | null = null, code:
 });
 
 /** A name that is being bought already is no mistake: a purchase that was cut off can be sent again. */
-export const resultOfOwn = ({ id, status }: StoredDomain) =>
-  status === "pending_registration" ? result("pending_registration", id) : result("failed", id, "domain_exists");
+export function resultOfOwn(domain: StoredDomain, permissions: Permissions): Omit<Result, "domain_name"> {
+  const { id, status } = domain;
+  // It may be in a workspace that the caller does not see.
+  const shown = covers(permissions, "domain.view", scopesOfDomain(domain)) ? id : null;
+  return status === "pending_registration"
+    ? result("pending_registration", shown)
+    : result("failed", shown, "domain_exists");
+}
 
 /** A name that could not be had. */
 export const resultOfQuote = ({ reason }: Quote) => result("failed", null, reason ?? "unchecked");

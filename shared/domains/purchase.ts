@@ -9,6 +9,7 @@ import type { Write } from "../table/writes.ts";
 import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
 import { buyNames, type Wanted } from "./buy.ts";
 import { domainByName } from "./find.ts";
+import { firmlyHeld } from "./holder.ts";
 import { quotesFor } from "./offers.ts";
 import {
   answerOf,
@@ -44,16 +45,19 @@ export async function purchaseDomains(
   const known = await Promise.all(names.map((name) => domainByName(context.table, accountId, name)));
   const own = new Map(known.flatMap((domain) => (domain ? [[domain.name, domain] as const] : [])));
   const unknown = names.filter((name) => !own.has(name) || own.get(name)?.status === "failed");
-  const quotes = await quotesFor(registrar, unknown, { budgetMs, log: context.log });
-  if (unknown.length > 0 && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
+  const held = await firmlyHeld(context.table, unknown, accountId);
+  const free = unknown.filter((name) => !held.has(name));
+  const quotes = await quotesFor(registrar, free, { budgetMs, log: context.log });
+  if (free.length > 0 && held.size === 0 && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
   const wanted = quotes.flatMap(({ name, price, reason }): Wanted[] =>
     reason === undefined && price !== undefined ? [{ name, price }] : [],
   );
   const total = wanted.reduce((sum, { price }) => sum + price, 0);
   requireAgreed(purchase.max_total, total);
   const outcomes: Outcomes = new Map([
-    ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain)] as const),
+    ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain, context.permissions)] as const),
     ...quotes.map((quote) => [quote.name, resultOfQuote(quote)] as const),
+    ...[...held].map((name) => [name, result("failed", null, "domain_taken")] as const),
   ]);
   const order = { accountId, purchase, wanted, total };
   const { available } = await readWallet(context.table, accountId);

@@ -1,7 +1,7 @@
 import { Problem } from "../errors.ts";
 import { Refused, type RegistrarOperation } from "../providers/registrar.ts";
 import { getBatch } from "./batch.ts";
-import { conclude, isOver, isRunning, type Bought } from "./conclude.ts";
+import { conclude, isFailure, isRunning, type Bought } from "./conclude.ts";
 import type { Purchase, StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { releasedAt } from "./released.ts";
@@ -99,16 +99,19 @@ async function waitFor(domain: Bought, error: unknown, work: DomainWork): Promis
 async function operationOf({ name, purchase }: Bought, work: DomainWork): Promise<RegistrarOperation | undefined> {
   const since = new Date(Date.parse(purchase.asked_at ?? "") - skewMs);
   const operation = await work.registrar.findOperation(name, since);
-  return operation && !(await isOver(work.table, name, operation.id)) ? operation : undefined;
+  return operation && !(await isFailure(work.table, name, operation.id)) ? operation : undefined;
 }
 
 /** Asks what came of a question whose answer was lost; after a while in which nothing did, asks again. */
 async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   const failures = domain.failures + 1;
+  const { asked_at = "", asked_again_at = asked_at } = domain.purchase;
+  // The answer may take a while: what it does not say counts as of the instant of the question.
+  const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(domain, work);
     if (operation) return await settle(domain, operation, work);
-    if (work.now().getTime() - Date.parse(domain.purchase.asked_at ?? "") < certainMs) {
+    if (!isCertain) {
       await mark(domain, { failures }, work);
       return undefined;
     }
@@ -118,7 +121,7 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
   } catch (error) {
     return waitFor(domain, error, work);
   }
-  return ask(await mark(domain, { asked_at: work.now().toISOString(), failures }, work), work);
+  return ask(await mark(domain, { asked_again_at: work.now().toISOString(), failures }, work), work);
 }
 
 /** A refusal counts once it is certain that no earlier question was heard: a name is refused to others when it is ours. */
@@ -161,5 +164,5 @@ async function settle(
     await mark(domain, { failures: domain.failures + 1 }, work);
     return undefined;
   }
-  return conclude(domain, { registration, operation }, work);
+  return conclude(domain, { registration }, work);
 }

@@ -36,7 +36,8 @@ const graceMs = 120_000;
  * Decides that a domain goes, after which nothing comes into it any more; `finishRelease` does the rest. 404, 409
  * `domain_not_empty`, `domain_not_ready` while it is being bought.
  */
-export function beginRelease(found: StoredDomain, { table, commit, now, ifMatch }: Context): Promise<void> {
+export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
+  const { table, commit, now, ifMatch } = context;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
@@ -51,7 +52,7 @@ export function beginRelease(found: StoredDomain, { table, commit, now, ifMatch 
       failures: 0,
     });
     const [seenBefore, seenAfter] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    const seen = ifMatch === undefined ? seenBefore : await domainDetail(table, domain);
+    const seen = ifMatch === undefined ? seenBefore : await domainDetail(domain, context);
     return {
       value: undefined,
       writes,

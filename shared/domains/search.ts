@@ -5,7 +5,8 @@ import { Currency, currency, money, MoneyText } from "../money.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
-import { holderKey, Warning } from "./domain.ts";
+import { Warning } from "./domain.ts";
+import { firmlyHeld } from "./holder.ts";
 import { readName, registrable } from "./name.ts";
 import { warningsFor } from "./new.ts";
 import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
@@ -121,11 +122,12 @@ export async function searchDomains(
   return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
-/** Names that the registry has free and an account has here cannot be bought by another, nor again. */
+/** Names that the registry has free and an account is buying here cannot be bought by another, nor again. */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
-  const holders = await table.getMany(quotes.map(({ name }) => holderKey(name)));
-  return quotes.map((quote, index) =>
-    quote.reason === undefined && holders[index] ? { name: quote.name, reason: "domain_unavailable" } : quote,
+  const names = quotes.map(({ name }) => name);
+  const held = await firmlyHeld(table, names);
+  return quotes.map((quote) =>
+    quote.reason === undefined && held.has(quote.name) ? { name: quote.name, reason: "domain_unavailable" } : quote,
   );
 }
 

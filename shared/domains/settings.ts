@@ -4,9 +4,7 @@ import { change } from "../changes/kind.ts";
 import { parsedOf, planUpdated } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { InvalidInput, notFound } from "../errors.ts";
-import { requireMatch } from "../etag.ts";
 import { Id } from "../ids.ts";
-import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags.ts";
@@ -35,7 +33,8 @@ const Email = z.email().max(254).toLowerCase();
 export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
-      description: "Whether its registration is renewed when it ends; only for domains that were bought here.",
+      description:
+        "Whether its registration is renewed when it ends. It can only be switched off so far: renewals cannot be paid from the wallet yet.",
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
       description: "Where the domain's website is to redirect to: http or https; null for nowhere.",
@@ -56,21 +55,17 @@ type DomainSettings = z.output<typeof DomainSettings>;
 const refused = (loc: (string | number)[], msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
 
+const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
+
 /** Changes settings of a domain, and the records that follow from them. 404, 409 `domain_not_ready`, 422. */
 export async function setDomain(
   found: StoredDomain,
   settings: DomainSettings,
-  { table, commit, now, ifMatch }: Context,
-  registrar: () => Registrar,
+  context: Context,
 ): Promise<StoredDomain> {
+  const { table, commit, now, ifMatch } = context;
   requireOpen(found);
-  if (settings.auto_renew !== undefined) {
-    if (!found.registration) throw refused(["auto_renew"], "Only domains that were bought here are renewed here");
-    if (settings.tag_ids) await requireTags(table, found.account_id, settings.tag_ids);
-    if (ifMatch !== undefined) requireMatch(ifMatch, await domainDetail(table, found));
-    // First there, where it costs money: done again it comes to the same.
-    if (settings.auto_renew !== found.auto_renew) await setAutoRenew(found, settings.auto_renew, registrar());
-  }
+  if (settings.auto_renew === true) throw refused(["auto_renew"], notSold);
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
@@ -85,20 +80,13 @@ export async function setDomain(
     });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     const records = await planDmarc(table, domain, after, now());
-    const seen = ifMatch === undefined ? before : await domainDetail(table, domain);
+    const seen = ifMatch === undefined ? before : await domainDetail(domain, context);
     return {
       value: after,
       writes: [...writes, ...records.writes],
       changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...records.changes],
     };
   });
-}
-
-/** Has the registrar renew a name or not; 409 before it is registered, and once that has ended. */
-async function setAutoRenew({ name, status, registration }: StoredDomain, on: boolean, registrar: Registrar) {
-  const isRegistered = registration?.status === "active" && (await registrar.registration(name)) !== undefined;
-  if (!isRegistered) throw notReady(status, `${name} is not registered now: there is nothing to renew.`);
-  await registrar.setAutoRenew(name, on);
 }
 
 function requireOpen({ name, status, is_open }: StoredDomain): void {

@@ -1,6 +1,6 @@
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags.ts";
-import type { Domain, StoredDomain } from "./domain.ts";
+import { sendsMail, type Domain, type StoredDomain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 
 type Tags = ReadonlyMap<string, { id: string; name: string }>;
@@ -13,7 +13,7 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   workspace_id: domain.workspace_id,
   status: domain.status,
   status_reason: domain.status_reason,
-  outbound_routing_ready: domain.status === "active",
+  outbound_routing_ready: sendsMail(domain),
   source: domain.source,
   nameservers: domain.nameservers,
   registration: domain.registration,

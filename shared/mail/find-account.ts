@@ -9,6 +9,8 @@ export type Recipient = {
   accountId: string;
   account: StoredAccount | undefined;
   domain: StoredDomain | undefined;
+  /** Whether the account has shown that the name is its own, and nobody else may show that now: anybody can connect a name. */
+  isProved: boolean;
   address: StoredAddress | undefined;
   mailbox: StoredMailbox | undefined;
 };
@@ -41,6 +43,7 @@ export async function findRecipient(
     accountId,
     account: accountItem ? StoredAccount.parse(accountItem) : undefined,
     domain: isOurs ? domain : undefined,
+    isProved: isOurs && holder?.firm === true && domain.verified_at !== null,
     address,
     mailbox: address && mailbox?.id === address.mailbox_id ? mailbox : undefined,
   };

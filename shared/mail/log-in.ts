@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { credentialKey, masterKey, StoredMaster, type MasterScope } from "../credentials/credential.ts";
-import type { StoredDomain } from "../domains/domain.ts";
+import { sendsMail, type StoredDomain } from "../domains/domain.ts";
 import type { Log } from "../log.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 import { loginKey } from "../mailboxes/login-key.ts";
@@ -40,11 +40,11 @@ async function mastersOf(table: Table, accountId: string, domain: StoredDomain |
 }
 
 /** Whether the mailbox may be used by this protocol now. */
-function isServed({ account, domain, address, mailbox }: Recipient, protocol: Protocol): boolean {
+function isServed({ account, domain, isProved, address, mailbox }: Recipient, protocol: Protocol): boolean {
   // Mail comes to a catch-all; nobody is called that.
   if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
   if (account?.status !== "active" && account?.status !== "past_due") return false;
-  return protocol === "imap" || domain.status === "active" || domain.status === "degraded";
+  return protocol === "imap" || (isProved && sendsMail(domain));
 }
 
 /** The one hash worth checking: the mailbox's own, or for sending a master password's; nobody's when none can be it. */

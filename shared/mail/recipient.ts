@@ -14,14 +14,13 @@ const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 export async function routeOf(table: Reader, given: string): Promise<Route> {
   const read = readAddress(given);
   if (!read) return { kind: "unknown" };
-  const { accountId, account, domain, address, mailbox } = await findRecipient(
+  const { accountId, account, domain, isProved, address, mailbox } = await findRecipient(
     table,
     { ...read, local: withoutTag(read.local) },
     true,
   );
   if (!domain || !account || account.status === "closed") return { kind: "unknown" };
-  // Anybody can connect a name: only who proved that it is theirs gets its mail.
-  if (domain.verified_at === null) return { kind: "unknown" };
+  if (!isProved) return { kind: "unknown" };
   // Paused and suspended mailboxes still get their mail.
   if (!address || !mailbox) return { kind: "none" };
   const email = `${mailbox.local_part}@${domain.name}`;

@@ -7,7 +7,7 @@ import { Id } from "../ids.ts";
 import type { Subject } from "../route.ts";
 import type { Reader } from "../table/table.ts";
 import { MailboxRef, readAddress } from "./local-part.ts";
-import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "./mailbox.ts";
+import { addressKey, mailboxKey, StoredAddress, StoredMailbox } from "./mailbox.ts";
 
 export const MailboxParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -18,18 +18,6 @@ export const MailboxParams = z.strictObject({
 export async function mailboxById(table: Reader, accountId: string, id: string): Promise<StoredMailbox | undefined> {
   const mailbox = await table.get(mailboxKey(accountId, id), StoredMailbox);
   return mailbox?.id === id ? mailbox : undefined;
-}
-
-/** Whose an address of a domain is: that of the local part, or of nobody else; undefined when it is nobody's. */
-export async function ownerOf(
-  table: Reader,
-  accountId: string,
-  domainId: string,
-  local: string,
-): Promise<StoredAddress | undefined> {
-  const keys = [addressKey(accountId, domainId, local), addressKey(accountId, domainId, anyLocal)];
-  const [own, any] = (await table.getMany(keys)).map((item) => (item ? StoredAddress.parse(item) : undefined));
-  return own ?? any;
 }
 
 export type FoundMailbox = { mailbox: StoredMailbox; domain: StoredDomain };

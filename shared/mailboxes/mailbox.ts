@@ -39,7 +39,7 @@ export const StoredAddress = z.object({
 });
 export type StoredAddress = z.output<typeof StoredAddress>;
 
-export const MailboxStatus = z.enum(["provisioning", "active", "paused", "suspended", "deleting"]);
+const MailboxStatus = z.enum(["provisioning", "active", "paused", "suspended", "deleting"]);
 
 export const PersonName = z.string().trim().min(1).max(100).regex(visibleText, { error: visibleTextError });
 

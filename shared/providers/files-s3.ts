@@ -23,9 +23,11 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
   });
 }
 
-/** What a caller is told: 503 when S3 cannot do it now, the error itself when it is our own mistake. */
+/** What a caller is told: 503 when S3 cannot do it now, the error itself when it is our own mistake or a stream's. */
 const failureOf = (error: unknown): unknown =>
-  mayPass(error) ? new Problem("upstream_unavailable", "The file store does not answer.", { retry_after: 2 }) : error;
+  !(error instanceof Problem) && mayPass(error)
+    ? new Problem("upstream_unavailable", "The file store does not answer.", { retry_after: 2 })
+    : error;
 
 /** S3 answers HEAD without a body, so that nothing but the status tells why. */
 const Absence = z.object({ $metadata: z.object({ httpStatusCode: z.literal(404) }) });

@@ -38,7 +38,7 @@ async function measure(): Promise<Figure[]> {
   const search = await page(1, { search: "number-1999" });
   const found = await spent(async () => {
     const domain = await domainByName(context.table, accountId, nameOf(count >> 1));
-    return domain && domainDetail(context.table, domain);
+    return domain && domainDetail(domain, context);
   });
   const bought = await buy(accountId, workspaceId, context);
   return [

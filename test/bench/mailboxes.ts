@@ -118,7 +118,9 @@ type Exported = { ms: number; mebibytes: number; memory: number };
 async function measureExport({ accountId, ...context }: BenchContext): Promise<Figure[]> {
   const { id } = await exportMailboxes(accountId, {}, context);
   const child = join(import.meta.dirname, "export-child.ts");
-  const printed = execFileSync(process.execPath, ["--max-old-space-size=128", child, accountId, id ?? ""], { encoding: "utf8" });
+  const printed = execFileSync(process.execPath, ["--max-old-space-size=128", child, accountId, id ?? ""], {
+    encoding: "utf8",
+  });
   const { ms, mebibytes, memory } = JSON.parse(printed) as Exported;
   return [
     { name: "export of all of them", value: ms, unit: "ms" },

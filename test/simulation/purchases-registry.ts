@@ -61,7 +61,7 @@ export function newRegistry(random: Random): Registry {
   };
 }
 
-export const drawPrice = (random: Random): number => random.pick([900, 1_200, random.between(500, 2_000)]);
+const drawPrice = (random: Random): number => random.pick([900, 1_200, random.between(500, 2_000)]);
 
 const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 

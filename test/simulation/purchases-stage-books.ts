@@ -111,7 +111,7 @@ function checkPurchase(books: Books, place: Place): void {
 }
 
 /** What the registrar has of a purchase, as far as anybody can know. */
-export const registeredFor = ({ registry, seenMs }: PurchaseScene, about: { tag: string; name: string }) => {
+const registeredFor = ({ registry, seenMs }: PurchaseScene, about: { tag: string; name: string }) => {
   const all = registry.operations.filter(({ tag, name }) => tag === about.tag && name === about.name);
   const isDone = (one: Registered): boolean => one.outcome === "succeeded" && !isRunning(one, seenMs);
   return { done: all.filter(isDone), running: all.filter((one) => isRunning(one, seenMs)) };

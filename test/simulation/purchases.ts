@@ -29,7 +29,7 @@ const around = Object.keys(mistakes).map((name): [string, Bug] => [name, () => f
 export const purchasesModule: Module = {
   name: "purchases",
   bugs: {
-    "domain-version": (write) => isDomain(write) && typeof write.if === "object",
+    "domain-version": (write) => isDomain(write) && typeof write.if === "object" && !("check" in write),
     "name-holder": (write) => sortKeyOf(write) === "HOLDER",
     "name-in-account": (write) => sortKeyOf(write).startsWith("DOMAIN_NAME#"),
     "batch-version": (write) => sortKeyOf(write).startsWith("PURCHASE#"),

@@ -1,12 +1,12 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 
-import type { Domain } from "../../shared/domains/domain.ts";
+import { holderKey, type Domain } from "../../shared/domains/domain.ts";
 import { loginKey } from "../../shared/mailboxes/login-key.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mailboxes/mailbox.ts";
 import { nobodysHash, passwordTag } from "../../shared/mailboxes/password.ts";
 import { planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
 import { secretsHere } from "../../shared/providers/secrets-here.ts";
-import { setStored, storedAs } from "./domain-work.ts";
+import { setStored, storedAs, write } from "./domain-work.ts";
 import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
@@ -37,6 +37,7 @@ export async function home(
   const domain = await connected(account, rest);
   if (status === "pending_delegation") return domain;
   await setStored(account, domain.name, { status, verified_at: domain.created_at });
+  await write({ update: holderKey(domain.name), set: { firm: true } });
   return { ...domain, status: status as Domain["status"] };
 }
 

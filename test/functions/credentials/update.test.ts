@@ -9,7 +9,7 @@ async function scene() {
   const account = await newAccount();
   const domain = await home(account);
   const body = { name: "Relay", generate: true, domain: domain.name };
-  const { generated_secret, ...made } = (await send(account, "POST", "credentials", body)).body;
+  const { generated_secret: _, ...made } = (await send(account, "POST", "credentials", body)).body;
   const rename = (name: unknown, options = {}, id = made.id) =>
     send(account, "PATCH", `credentials/${id}`, { name }, options);
   return { account, domain, made, rename };

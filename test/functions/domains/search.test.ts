@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { quicklyActive } from "../../support/domain-work.ts";
 import { connected, domainsRequest, funded, purchase, uniqueName } from "../../support/domains.ts";
 import { request } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
@@ -87,15 +88,28 @@ describe("why a name cannot be bought", () => {
     expect(items.slice(0, 2).map(({ reason }) => reason)).toEqual(["unsupported_tld", "not_registrable"]);
   });
 
-  test("is that this account or another one has it here, as it is when one tries to buy it", async () => {
-    const [mine, theirs] = [await connected(account), await connected(await newAccount())];
-    for (const { name } of [mine, theirs]) {
-      const [first] = await found({ query: name, tlds: "com" });
-      expect(first).toMatchObject({ name, available: false, reason: "domain_unavailable", price: null });
-    }
+  test("is that an account here has proved that it is theirs, as it is when one tries to buy it", async () => {
+    const theirs = await quicklyActive(await newAccount());
+    const [first] = await found({ query: theirs.name, tlds: "com" });
+    expect(first).toMatchObject({ name: theirs.name, available: false, reason: "domain_unavailable", price: null });
     const buyer = await funded(await newAccount());
     const bought = await purchase(buyer, [theirs.name]);
     expect(bought.body.results).toMatchObject([{ status: "failed", error_code: "domain_taken" }]);
+  });
+
+  test("is not that somebody connected it without proof: it can be bought, and is then the buyer's", async () => {
+    const squatter = await newAccount();
+    const { name } = await connected(squatter);
+    const [first] = await found({ query: name, tlds: "com" });
+    expect(first).toMatchObject({ name, available: true, reason: null });
+    const buyer = await funded(await newAccount());
+    expect((await purchase(buyer, [name])).body.results).toMatchObject([
+      { status: "pending_registration", error_code: null },
+    ]);
+    expect((await domainsRequest(squatter, "GET", `/${name}`)).body).toMatchObject({
+      status: "releasing",
+      status_reason: expect.stringMatching(/buying/),
+    });
   });
 });
 

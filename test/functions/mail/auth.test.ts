@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
 import { newWorkspace } from "../../support/auth.ts";
-import { setStored } from "../../support/domain-work.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { faults, withFault } from "../../support/faults.ts";
 import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-door.ts";
@@ -123,18 +124,24 @@ test("lets nobody of a suspended or closed account in, and everybody of one that
   ]);
 });
 
-test("mail is read of a domain that is not delegated yet, and sent only from one that is", async () => {
+test("mail is read of a domain that is not delegated yet, and sent only from one that is, and is still the account's against others", async () => {
   const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
   const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
+  await delegated(account, name);
+  await domainsRequest(account, "POST", `/${name}/verify`);
   for (const status of ["active", "degraded", "releasing"]) {
     await setStored(account, name, { status, is_open: status !== "releasing" });
     served.push([await logsIn(email, password), await logsIn(email, password, "imap")]);
   }
+  await setStored(account, name, { status: "active", is_open: true });
+  await write({ update: holderKey(name), set: { firm: false } });
+  served.push([await logsIn(email, password), await logsIn(email, password, "imap")]);
   expect(served).toEqual([
     [false, true],
     [true, true],
     [true, true],
     [false, false],
+    [false, true],
   ]);
 });
 

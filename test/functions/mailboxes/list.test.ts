@@ -89,26 +89,26 @@ test("searches addresses and names, whatever the case, width and composition of 
   const { name } = await home(account, { name: `bücher-${label}` });
   const other = await home(account);
   await stocked(account, name, [
-    person("ada.l", { first_name: "Zoë", last_name: "O’Neill" }),
+    person("hugo.l", { first_name: "Zoë", last_name: "O’Neill" }),
     person("bob", { first_name: "Bob", last_name: "Stone" }),
   ]);
-  await stocked(account, other.name, [person("adam", { first_name: "A", last_name: "Ｗide" })]);
+  await stocked(account, other.name, [person("hugom", { first_name: "A", last_name: "Ｗide" })]);
   const found: [search: string, locals: string[]][] = [
-    ["ADA", ["ada.l", "adam"]],
-    ["a.l@", ["ada.l"]],
-    [`ada.l@${name}`, ["ada.l"]],
-    [`ADA.L@${name.toUpperCase()}.`, ["ada.l"]],
+    ["HUGO", ["hugo.l", "hugom"]],
+    ["o.l@", ["hugo.l"]],
+    [`hugo.l@${name}`, ["hugo.l"]],
+    [`HUGO.L@${name.toUpperCase()}.`, ["hugo.l"]],
     [`BOB@bücher-${label}`, ["bob"]],
-    ["@bücher", ["ada.l", "bob"]],
-    ["@bu\u0308ch", ["ada.l", "bob"]],
-    ["@xn--b", ["ada.l", "bob"]],
-    [`m@${other.name.slice(0, 6)}`, ["adam"]],
-    ["zoë", ["ada.l"]],
-    ["ZOE\u0308", ["ada.l"]],
-    ["oë o’n", ["ada.l"]],
-    ["wide", ["adam"]],
+    ["@bücher", ["hugo.l", "bob"]],
+    ["@bu\u0308ch", ["hugo.l", "bob"]],
+    ["@xn--b", ["hugo.l", "bob"]],
+    [`m@${other.name.slice(0, 6)}`, ["hugom"]],
+    ["zoë", ["hugo.l"]],
+    ["ZOE\u0308", ["hugo.l"]],
+    ["oë o’n", ["hugo.l"]],
+    ["wide", ["hugom"]],
     ["  stone  ", ["bob"]],
-    [`da.l@${name}`, []],
+    [`ugo.l@${name}`, []],
     ["nobody", []],
     ["%", []],
     ["*", []],
@@ -117,16 +117,16 @@ test("searches addresses and names, whatever the case, width and composition of 
     const page = await listed(account, { search });
     expect([page.items.map(({ local_part }) => local_part), page.total], search).toEqual([locals, locals.length]);
   }
-  expect(await listed(account, { search: "ad", page: "2", page_size: "1" })).toMatchObject({
-    items: [{ local_part: "adam" }],
+  expect(await listed(account, { search: "hug", page: "2", page_size: "1" })).toMatchObject({
+    items: [{ local_part: "hugom" }],
     total: 2,
   });
-  expect(emailsIn(await listed(account, { search: "ada", domain: other.name }))).toEqual([`adam@${other.name}`]);
-  expect(emailsIn(await listed(account, { search: "ada", workspace_id: other.workspace_id }))).toEqual([
-    `adam@${other.name}`,
+  expect(emailsIn(await listed(account, { search: "hugo", domain: other.name }))).toEqual([`hugom@${other.name}`]);
+  expect(emailsIn(await listed(account, { search: "hugo", workspace_id: other.workspace_id }))).toEqual([
+    `hugom@${other.name}`,
   ]);
-  expect(await listed(account, { search: `adam@${other.name}`, domain: name })).toMatchObject({ total: 0 });
-  expect(await listed(account, { search: `adam@${other.name}`, domain: other.id })).toMatchObject({ total: 1 });
+  expect(await listed(account, { search: `hugom@${other.name}`, domain: name })).toMatchObject({ total: 0 });
+  expect(await listed(account, { search: `hugom@${other.name}`, domain: other.id })).toMatchObject({ total: 1 });
 });
 
 test("shows someone with narrow grants only what these cover, each once, and the totals agree", async () => {

@@ -55,9 +55,7 @@ test("after all that can be done with mailboxes and master passwords, no passwor
   expect(texts.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
 
   // Hashes, tags and sealed copies are where they are looked for, and nowhere else.
-  const logins = stored.flatMap((item) =>
-    Object.values((item["login"] ?? { hash: item["hash"], tag: item["tag"] }) as object),
-  );
+  const logins = stored.flatMap((item) => Object.values(item["login"] ?? { hash: item["hash"], tag: item["tag"] }));
   const parts = logins.filter((part): part is string => typeof part === "string");
   expect(parts.length).toBeGreaterThanOrEqual(4);
   const prefix = nobodysHash.split("$").slice(0, 3).join("$");

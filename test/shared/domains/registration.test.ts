@@ -81,10 +81,6 @@ describe("a registration", () => {
     expect(times(await happened(account), "domain.registration_failed")).toBe(1);
     const other = await newAccount();
     expect(await connected(other, { name })).toMatchObject({ name, status: "pending_delegation" });
-    const again = await purchase(account, [name]);
-    // The embedded registry goes by the clock, and the worker of this test was ahead of it.
-    expect(["domain_taken", "domain_unavailable"]).toContain(again.body.results[0].error_code);
-    expect(await wallet(account)).toEqual(free);
   });
 
   test("that failed can be bought again, and is one domain then", async () => {

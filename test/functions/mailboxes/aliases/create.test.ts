@@ -7,7 +7,7 @@ import { uniqueName } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { at, home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../../support/roomy.ts";
-import { newAccount, newMember, testTable, type Account } from "../../../support/world.ts";
+import { newMember, testTable, type Account } from "../../../support/world.ts";
 
 /** An account with a domain and mailboxes in it. */
 async function scene(locals = ["ada"], name = uniqueName()) {

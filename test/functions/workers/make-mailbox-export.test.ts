@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { handler } from "../../../functions/workers/make-mailbox-export.ts";
+import { workers } from "../../../infra/workers.ts";
+import { changesOf } from "../../../shared/changes/record.ts";
+import { readEmbedded } from "../../../shared/providers/files-embedded.ts";
+import { readEntries } from "../../../shared/table/journal.ts";
+import { readCsv } from "../../support/csv.ts";
+import { queuedExport } from "../../support/mailbox-examples.ts";
+import { home, send, stocked } from "../../support/mailboxes.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const eventOf = ({ id: account_id }: Pick<Account, "id">, id: string) => ({
+  detail: { account_id, resource: { type: "mailbox_export", id }, data: {} },
+});
+
+const fileOf = ({ id: accountId }: Pick<Account, "id">, id: string) =>
+  readEmbedded(process.env["FILES_DIR"] ?? "", `exports/${accountId}/${id}.csv`);
+
+test("makes the file that the event asks for, once, however often the event comes", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  await stocked(account, name, ["ada", "bob"]);
+  const id = await queuedExport(account, { search: "bob" });
+  await handler(eventOf(account, id));
+  const first = (await send(account, "GET", `mailboxes/exports/${id}`)).body;
+  expect(first).toMatchObject({ status: "done", row_count: 1 });
+  const file = await fileOf(account, id);
+  expect(readCsv(file?.toString() ?? "").map(([, email]) => email)).toEqual(["email", `bob@${name}`]);
+
+  await stocked(account, name, ["bobby"]);
+  await handler(eventOf(account, id));
+  expect((await send(account, "GET", `mailboxes/exports/${id}`)).body).toMatchObject({
+    finished_at: first.finished_at,
+    row_count: 1,
+  });
+  expect(await fileOf(account, id)).toEqual(file);
+});
+
+test("its end is an event of the system's", async () => {
+  const account = await newAccount();
+  const id = await queuedExport(account);
+  await handler(eventOf(account, id));
+  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
+  expect(rows[0]).toMatchObject({ type: "mailbox_export.finished", actor_type: "system", resource_id: id });
+});
+
+test("an export that is gone is nothing to do, and an event of another form is an error", async () => {
+  const account = await newAccount();
+  const id = randomUUID();
+  await handler(eventOf(account, id));
+  expect(await fileOf(account, id)).toBeUndefined();
+  for (const detail of [{}, { account_id: account.id }, { resource: { id } }]) {
+    await expect(handler({ detail })).rejects.toThrow();
+  }
+});
+
+test("is called for exports that are asked for, and for nothing else", () => {
+  const worker = workers.find(({ name }) => name === "workers.make_mailbox_export");
+  expect(worker?.source).toEqual({ events: ["mailbox_export.requested"] });
+});

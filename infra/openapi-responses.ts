@@ -129,7 +129,10 @@ function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
   return {
     description: "Done.",
     headers: headersOf(always, maybe),
-    content: { "application/json": { schema: route.output } },
+    content: {
+      "application/json": { schema: route.output },
+      ...(route.text ? { [route.text.type]: { schema: z.string() } } : {}),
+    },
   };
 }
 

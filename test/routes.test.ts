@@ -33,7 +33,7 @@ const comparable = (value: unknown): unknown =>
     )
       // Names of domains, keys and nameservers of accounts, and the order that records have by them.
       .replaceAll(/\b[a-z]+[0-9a-f]{12}\.com\b/g, "name.com")
-      .replaceAll(/\b[0-9a-z]{12}\.ns/g, "account.ns")
+      .replaceAll(/[0-9a-z]{12}\.ns/g, "account.ns")
       .replaceAll(/p=MII[\w+/=]+/g, "p=key")
       .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "id")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "time"),

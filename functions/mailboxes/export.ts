@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/mailboxes/export",
   summary: "Export mailboxes as CSV",
   description:
-    "Up to 500 mailboxes are in the answer, as `csv`, or as the body itself for who sends `Accept: text/csv`. Of more, and where many must be looked at to find them, the answer has an `id`: `mailboxes.exports.get` says how far it is and where the file is. A cell that a spreadsheet would take for a formula begins with an apostrophe.",
+    "Up to 500 mailboxes (200 KB) are in the answer, as `csv`, or as the body itself for who sends `Accept: text/csv`. Of more, and where many must be looked at to find them, the answer has an `id`: `mailboxes.exports.get` says how far it is and where the file is. A cell that a spreadsheet would take for a formula begins with an apostrophe.",
   capability: "mailbox.export",
   scope: "visible",
   access: "write",

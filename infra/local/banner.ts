@@ -14,12 +14,10 @@ const mcpConfiguration = (baseUrl: string, token: string): string =>
     },
   });
 
+type About = { dataDir: string; database: string; dnsPort: number | undefined; mailKey: string | undefined };
+
 /** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
-export function banner(
-  baseUrl: string,
-  demo: DemoTokens,
-  { dataDir, database, dnsPort }: { dataDir: string; database: string; dnsPort: number | undefined },
-): string {
+export function banner(baseUrl: string, demo: DemoTokens, { dataDir, database, dnsPort, mailKey }: About): string {
   const token = demo.accounts[0]?.owner.token ?? "";
   return `
 The hosted mail API runs at ${baseUrl}
@@ -41,7 +39,7 @@ ${
     : `Registry    ${baseUrl}/_local/registry
 DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
 `
-}Data        ${dataDir} (stays; delete the folder to begin again)
+}${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; delete the folder to begin again)
 Database    ${database}
 Stop        Ctrl-C
 `;

@@ -53,7 +53,14 @@ async function main(settings: Settings): Promise<void> {
   stopOnSignal(runtime.stop);
   const database =
     settings.endpoint === undefined ? `embedded, at ${runtime.endpoint}` : `yours, at ${settings.endpoint}`;
-  say(banner(runtime.baseUrl, runtime.demo, { ...settings, database, dnsPort: runtime.dnsPort }));
+  say(
+    banner(runtime.baseUrl, runtime.demo, {
+      ...settings,
+      database,
+      dnsPort: runtime.dnsPort,
+      mailKey: process.env["MAIL_SECRET"],
+    }),
+  );
   const lastWords = await runtime.died;
   complain(`The embedded DynamoDB engine has ended unasked:\n${lastWords}`);
   await runtime.stop();

@@ -11,6 +11,9 @@ import type { ParsedRecord, RecordInput } from "./record.ts";
 import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 import { readZoneFile } from "./zone-file.ts";
 
+/** An answer is stored for its Idempotency-Key, and items of the table have an end. */
+const shownAtMost = 100;
+
 const Skipped = z
   .object({
     line: z.int().min(1).meta({ description: "The line of the zone file on which it begins." }),
@@ -24,9 +27,15 @@ export const ImportAnswer = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
     dry_run: z.boolean().meta({ description: "Whether nothing was changed." }),
-    created: z.array(DnsRecord).meta({ description: "The records that were created; none in a dry run." }),
+    created: z
+      .array(DnsRecord)
+      .max(shownAtMost)
+      .meta({ description: "The records that were created, the first 100; none in a dry run." }),
     created_count: z.int().min(0).meta({ description: "How many were created, or would be." }),
-    skipped: z.array(Skipped).meta({ description: "What of the file is not imported, and why." }),
+    skipped: z
+      .array(Skipped)
+      .max(shownAtMost)
+      .meta({ description: "What of the file is not imported, and why: the first 100." }),
     skipped_count: z.int().min(0).meta({ description: "How many entries are not imported." }),
   })
   .meta({ id: "DnsImportResponse", description: "What came of the import of a zone file." });
@@ -106,9 +115,9 @@ export async function importRecords(
     answer: (show) => ({
       domain: home.name,
       dry_run,
-      created: created.map(show),
+      created: created.slice(0, shownAtMost).map(show),
       created_count: dry_run ? fitting.length : created.length,
-      skipped,
+      skipped: skipped.slice(0, shownAtMost),
       skipped_count: skipped.length,
     }),
   };

@@ -3,16 +3,15 @@ import type { Resolver } from "../dns/answer.ts";
 import { Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
 import { delegationState } from "./delegation.ts";
-import { domainKey, domainKind, type Domain, type StoredDomain } from "./domain.ts";
-import { domainById, domainByName } from "./find.ts";
+import { domainKind, type Domain, type StoredDomain } from "./domain.ts";
+import { domainByName } from "./find.ts";
 import { readHolder, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
 import { notReady } from "./not-ready.ts";
 import { fromRival, ousting } from "./oust.ts";
 import { nameserversOf } from "./platform.ts";
-import { domainQueue } from "./queues.ts";
 import { removeFailed } from "./release.ts";
-import { domainView, domainViews } from "./view.ts";
+import { domainView } from "./view.ts";
 
 /** When a new domain's delegation is first looked for without anybody asking. */
 const firstCheckMs = 60_000;

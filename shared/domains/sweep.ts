@@ -2,7 +2,7 @@ import { inParallel } from "../parallel.ts";
 import { readDue, type Queue } from "../table/due.ts";
 import { inTurns } from "../turns.ts";
 import { syncZone } from "../zones/sync.ts";
-import { zoneDueKey, zoneKey, StoredZone, zoneQueue } from "../zones/zone.ts";
+import { getZone, zoneDueKey, zoneKey, zoneQueue, type StoredZone } from "../zones/zone.ts";
 import { advanceDomain } from "./advance.ts";
 import { continueBatch } from "./continue-batch.ts";
 import { batchQueue, domainQueue } from "./queues.ts";
@@ -62,8 +62,18 @@ async function zoneTasks(work: DomainWork): Promise<Task[]> {
 
 /** Brings a zone up to date, or forgets that it was due when it is no more, or was due at another time. */
 async function bringUp(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
-  const zone = await work.table.get(zoneKey(accountId, id), StoredZone);
-  if (zone?.wanted && zone.due_at === at) return void (await syncZone(accountId, id, work));
-  const place = zone ?? { account_id: accountId, domain_id: id };
-  await work.table.attempt({ delete: zoneDueKey(place, at) });
+  const zone = await getZone(work.table, accountId, id);
+  if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
+  await work.table.commit(async () => {
+    const current = await getZone(work.table, accountId, id);
+    if (isDue(current, at)) return { value: undefined, writes: [] };
+    const place = current ?? { account_id: accountId, domain_id: id };
+    const unchanged = current ? { revision: current.revision, lease_until: current.lease_until } : ("absent" as const);
+    return {
+      value: undefined,
+      writes: [{ delete: zoneDueKey(place, at) }, { check: zoneKey(accountId, id), if: unchanged }],
+    };
+  });
 }
+
+const isDue = (zone: StoredZone | undefined, at: string): boolean => zone?.wanted === true && zone.due_at === at;

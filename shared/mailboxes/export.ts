@@ -15,6 +15,8 @@ import type { MailboxFilter } from "./list.ts";
 import { exportKey, StoredExport, type MailboxExport } from "./stored-export.ts";
 
 const inlineRows = 500;
+/** An answer is stored for its Idempotency-Key, and an item of the table has 400 KB. */
+const inlineBytes = 200_000;
 /** How often is looked for them while the caller waits; each takes a few round trips and brings 250 mailboxes at most. */
 const inlineLooks = 100;
 const keptDays = 7;
@@ -23,12 +25,14 @@ const downloadSeconds = 3_600;
 /** The first mailboxes of an export, and whether those are all. */
 async function firstOf(accountId: string, filter: MailboxFilter, asker: { table: Reader; permissions: Permissions }) {
   const lines = [csvHeader()];
-  let [count, looks] = [0, 0];
+  let [count, looks, bytes] = [0, 0, 0];
   for await (const mailboxes of eachMailbox(accountId, filter, asker)) {
     count += mailboxes.length;
     looks += 1;
-    if (count > inlineRows || looks > inlineLooks) return { isAll: false as const };
-    lines.push(csvLines(mailboxes));
+    const some = csvLines(mailboxes);
+    bytes += Buffer.byteLength(some);
+    if (count > inlineRows || looks > inlineLooks || bytes > inlineBytes) return { isAll: false as const };
+    lines.push(some);
   }
   return { isAll: true as const, csv: lines.join(""), count };
 }

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import { nameKey as registeredName } from "../../../shared/providers/registrar-embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
-import { dig, quicklyActive, setStored, storedAs, write } from "../../support/domain-work.ts";
+import { dig, quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { request } from "../../support/request.ts";

@@ -98,7 +98,13 @@ test("nobody subscribes to events that they may not see in the whole account", a
     expect(body.missing).toContain("auth.manage");
   }
   expect((await subscribe("workspace.*", "account.*", "webhook.*")).status).toBe(201);
-  await grant(account, member, { capability: "auth.manage" }, { capability: "billing.view" });
+  await grant(
+    account,
+    member,
+    { capability: "auth.manage" },
+    { capability: "billing.view" },
+    { capability: "credential.view" },
+  );
   expect((await subscribe("*")).status).toBe(201);
 });
 

@@ -35,9 +35,10 @@ test("an empty endpoint is none", () => {
 });
 
 test("the banner holds a curl to paste, an MCP configuration that parses, the data folder and the database", () => {
-  const about = { dataDir: "/data", database: "embedded", dnsPort: 5353 };
+  const about = { dataDir: "/data", database: "embedded", dnsPort: 5353, mailKey: "what mail servers show" };
   const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, about);
   expect(text).toContain("\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer tok'\n");
+  expect(text).toContain("what mail servers show");
   const configuration = text.split("\n").find((line) => line.startsWith("{")) ?? "";
   expect(JSON.parse(configuration)).toEqual({
     mcpServers: {

@@ -78,10 +78,12 @@ function isWrongInside(value: unknown, { type, items = {} }: Schema): boolean {
   return typeof value === "object" && value !== null && type === "object";
 }
 
+const takesList = ({ type, anyOf = [] }: Schema): boolean => type === "array" || anyOf.some(takesList);
+
 /** A parameter that is given twice is as wrong as one that does not fit, and often the only way to be wrong. */
 function orRepeated(strings: fc.Arbitrary<string>, single: (value: string) => boolean, what: string, schema: Schema) {
   const twice = fc.constant(["x", "x"]);
-  if (resolved(notNull(schema)).type === "array") return patiently(strings, single, what);
+  if (takesList(resolved(notNull(schema)))) return patiently(strings, single, what);
   return fc.oneof(
     twice,
     strings.map((value) => (single(value) ? value : ["x", value])),

@@ -1,15 +1,32 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { nobodysHash } from "../../../shared/mailboxes/password.ts";
+import { runtime } from "../../../shared/runtime.ts";
 import { storedOf } from "../../support/doors.ts";
+import { logsIn } from "../../support/mail-door.ts";
 import { at, home, person, send } from "../../support/mailboxes.ts";
 import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";
 
+/** All that is logged until the test ends, at the level that says most. */
+function logged(): string[] {
+  const { env } = runtime();
+  const lines: string[] = [];
+  const { LOG_LEVEL } = env;
+  const spy = vi.spyOn(process.stdout, "write").mockImplementation((chunk) => lines.push(String(chunk)) > 0);
+  env.LOG_LEVEL = "debug";
+  onTestFinished(() => {
+    env.LOG_LEVEL = LOG_LEVEL;
+    spy.mockRestore();
+  });
+  return lines;
+}
+
 test("after all that can be done with mailboxes and master passwords, no password stands anywhere", async () => {
+  const lines = logged();
   const account = await newRoomyAccount();
   const { name: domain } = await home(account);
   const answers: Answer[] = [];
@@ -44,12 +61,19 @@ test("after all that can be done with mailboxes and master passwords, no passwor
   await call("DELETE", `credentials/${given}`);
   await call("DELETE", at(bob));
   await call("GET", "audit-log?page_size=100");
+  const email = `ada@${domain}`;
+  for (const secret of secrets) await logsIn(email, secret, "smtp");
+  const refused = await send(account, "POST", "credentials", { name: "", value: secrets[0] });
+  expect(refused.status).toBe(422);
+  answers.push(refused);
 
   const stored = await storedOf(account);
   const kept = await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~");
   expect(kept.filter(({ SK }) => SK.startsWith("IDEMPOTENCY#")).length).toBeGreaterThan(8);
   expect(secrets).toHaveLength(5);
-  const texts = [...stored, ...kept, ...answers.map(({ text, headers }) => [text, headers])].map((one) =>
+  expect(lines.filter((line) => line.includes(`"route":"mail.auth"`)).length).toBe(secrets.length);
+  expect(lines.length).toBeGreaterThan(answers.length);
+  const texts = [...stored, ...kept, ...lines, ...answers.map(({ text, headers }) => [text, headers])].map((one) =>
     JSON.stringify(one),
   );
   expect(texts.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);

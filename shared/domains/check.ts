@@ -37,15 +37,13 @@ async function checkRegistration(domain: StoredDomain, work: DomainWork): Promis
   // A name that is not registered here any more may have another owner, who can prove it.
   if (!found) await hold(domain, false, work);
   const before = domain.registration;
-  const registration = found && {
-    status: "active" as const,
-    expires_at: new Date(found.expiresAt).toISOString(),
-    locked: found.locked,
-  };
+  const registration = found
+    ? { status: "active" as const, expires_at: new Date(found.expiresAt).toISOString(), locked: found.locked }
+    : before && { ...before, status: "expired" as const };
   const status = isExpired ? "expired" : domain.status === "expired" ? "pending_delegation" : domain.status;
   const status_reason = isExpired ? "Its registration has ended." : domain.status_reason;
-  if (status === domain.status && JSON.stringify(registration ?? before) === JSON.stringify(before)) return domain;
-  return become(domain, { status, status_reason, registration: registration ?? before }, "updated", work);
+  if (status === domain.status && JSON.stringify(registration) === JSON.stringify(before)) return domain;
+  return become(domain, { status, status_reason, registration }, "updated", work);
 }
 
 /** What we say of a registration holds at the registrar, also when whoever changed it died half-way. */

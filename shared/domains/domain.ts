@@ -51,7 +51,7 @@ export type Warning = z.output<typeof Warning>;
 
 const RegistrationView = z
   .object({
-    status: z.enum(["pending", "active", "failed"]).meta({ description: "How the registration stands." }),
+    status: z.enum(["pending", "active", "failed", "expired"]).meta({ description: "How the registration stands." }),
     expires_at: Timestamp.nullable().meta({ description: "Until when it is registered." }),
     locked: z.boolean().meta({ description: "Whether it is locked against transfer." }),
   })

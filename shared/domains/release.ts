@@ -21,6 +21,7 @@ import { domainDetail } from "./detail.ts";
 import { dkimKey } from "./dkim.ts";
 import { domainKey, domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { readHolder } from "./holder.ts";
 import { noLookalike } from "./lookalikes.ts";
 import { notReady } from "./not-ready.ts";
 import { domainQueue } from "./queues.ts";
@@ -86,8 +87,9 @@ export async function finishRelease(
   const domain = await domainById(mover.table, accountId, id);
   if (domain?.status !== "releasing") return;
   await removeZone(domain, mover, dns);
-  // One that failed is nobody's here, and may be another account's by now.
-  if (domain.registration?.status === "active") await registrar.release(domain.name);
+  // One that failed or ended is nobody's here, and may be another account's by now; so is one of a name that was taken.
+  const holder = await readHolder(mover.table, domain.name);
+  if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
   while (await removeSomeRecords(accountId, id, mover)) continue;
   while (await revokeSomeAccess(accountId, id, mover)) continue;

@@ -169,6 +169,24 @@ test("a domain whose registration failed takes nothing from whoever registered t
   ]);
 });
 
+test.each(["active", "expired"])(
+  "a domain that was bought before takes nothing from whoever has the name since (%s)",
+  async (status) => {
+    const [account, buyer] = [await newAccount(), await newAccount()];
+    const { id, name } = await connected(account);
+    const registration = { status, expires_at: "2026-01-01T00:00:00.000Z", locked: true };
+    await setStored(account, name, { source: "purchased", registration, status: "releasing", is_open: false });
+    await write({ delete: holderKey(name) });
+    const bought = await connected(buyer, { name });
+    const registrar = embeddedRegistrar(testTable(), () => new Date());
+    await registrar.register({ name, contact, autoRenew: false });
+    await remove(account, name);
+    expect(await domainOf(account, id)).toBeUndefined();
+    expect(await registrar.registration(name)).toBeDefined();
+    expect(await testTable().getMany([holderKey(name)])).toMatchObject([{ domain_id: bought.id }]);
+  },
+);
+
 /** Which of these calls write. */
 const writes = /^(?:Transact|Put|Update|Delete)/;
 

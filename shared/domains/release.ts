@@ -154,7 +154,9 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         ...writes,
         ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
         ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
-        ...(domain.registration?.status === "active" ? [releasedWrite(domain.name, now())] : []),
+        ...(domain.registration?.status === "active" && holder?.domain_id === id
+          ? [releasedWrite(domain.name, now())]
+          : []),
         { delete: zoneKey(accountId, id) },
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),

@@ -4,9 +4,10 @@ import type { Secrets } from "../providers/secrets.ts";
 import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import { takingDomain } from "./add.ts";
+import { mailboxesAmong } from "./among.ts";
 import { sortItems, type BulkAnswer, type BulkItem, type Candidate, type Failure } from "./bulk-items.ts";
 import { newLogin } from "./login.ts";
-import { addressKey, mailboxKey, StoredAddress, StoredMailbox, type Login } from "./mailbox.ts";
+import { addressKey, StoredAddress, type Login, type StoredMailbox } from "./mailbox.ts";
 import { AddressTaken, planMailboxes, requireTaking } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
 
@@ -68,13 +69,12 @@ async function lookUp(
 ): Promise<Progress> {
   const owners = await table.getMany(candidates.map(({ person }) => addressKey(account_id, id, person.local_part)));
   const ids = owners.map((owner) => owner && StoredAddress.parse(owner).mailbox_id);
-  const rows = await table.getMany(ids.flatMap((one) => (one === undefined ? [] : [mailboxKey(account_id, one)])));
-  const mailboxes = new Map(
-    rows.flatMap((row) => {
-      const mailbox = row && StoredMailbox.parse(row);
-      return mailbox ? [[mailbox.id, mailbox] as const] : [];
-    }),
+  const found = await mailboxesAmong(
+    table,
+    account_id,
+    ids.filter((one) => one !== undefined),
   );
+  const mailboxes = new Map(found.map((mailbox) => [mailbox.id, mailbox]));
   const progress: Progress = { made: [], failed: [], left: [] };
   for (const [place, candidate] of candidates.entries()) {
     const { index, person } = candidate;

@@ -1,15 +1,14 @@
-import * as z from "zod";
-
-import { covers, scopesHeld, type Permissions } from "../auth/permissions.ts";
-import { domainsAmong } from "../domains/among.ts";
+import { covers, type Permissions } from "../auth/permissions.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
 import { readHeads, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
+import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./among.ts";
+import type { FoundMailbox } from "./find.ts";
 import type { MailboxFilter } from "./list.ts";
-import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox, type Mailbox } from "./mailbox.ts";
+import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
 import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
@@ -30,13 +29,9 @@ async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
   }
 }
 
-const Reference = z.object({ mailbox_id: z.string() });
-
 async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): AsyncGenerator<StoredMailbox[]> {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
-    const ids = rows.map((row) => Reference.parse(row).mailbox_id);
-    const found = await table.getMany(ids.map((one) => mailboxKey(accountId, one)));
-    yield found.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
+    yield await mailboxesReferred(table, accountId, rows);
   }
 }
 
@@ -68,7 +63,7 @@ async function* selected(
   const { table, permissions } = asker;
   const isAll = covers(permissions, "mailbox.export", []);
   if (ref === undefined && workspace_id === undefined && isAll) {
-    for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield rows.map((row) => StoredMailbox.parse(row));
+    for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
     return;
   }
   const one = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
@@ -81,16 +76,9 @@ async function* selected(
   );
   for await (const home of inhabited(table, accountId, seen)) yield* inDomain(table, accountId, home);
   if (isAll) return;
-  const ids = scopesHeld(permissions, "mailbox.export", "mailbox");
-  const rows = ids === "all" ? [] : await table.getMany(ids.toSorted().map((id) => mailboxKey(accountId, id)));
-  const named = rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
-  const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
-  const homes = new Map((await domainsAmong(table, accountId, domainIds)).map((home) => [home.id, home]));
-  yield named.filter(({ domain_id }) => {
-    const home = homes.get(domain_id);
-    const isCovered = home !== undefined && covers(permissions, "mailbox.export", scopesOfDomain(home));
-    return home !== undefined && !isCovered && isIn(home) && (ref === undefined || home.id === one?.id);
-  });
+  const named = await mailboxesNamed(accountId, "mailbox.export", asker);
+  const isWanted = ({ domain }: FoundMailbox): boolean => isIn(domain) && (ref === undefined || domain.id === one?.id);
+  yield named.filter(isWanted).map(({ mailbox }) => mailbox);
 }
 
 /** All mailboxes that a filter leaves and somebody may export, a chunk at a time; memory is that of a chunk. */

@@ -1,18 +1,11 @@
-import * as z from "zod";
-
-import { covers, scopesHeld } from "../auth/permissions.ts";
-import { domainsAmong } from "../domains/among.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import { scopesOfDomain } from "../domains/find.ts";
 import type { Context } from "../route.ts";
 import type { Source } from "../sources.ts";
 import { readHeads, readRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import type { Item } from "../table/writes.ts";
-import { mailboxesIn, mailboxesOf, mailboxKey, StoredMailbox } from "./mailbox.ts";
-
-const parsed = (rows: readonly (Item | undefined)[]): StoredMailbox[] =>
-  rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
+import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./among.ts";
+import type { FoundMailbox } from "./find.ts";
+import { mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
 
 /** All mailboxes of an account. */
 export async function accountSource(table: Reader, accountId: string): Promise<Source<StoredMailbox>> {
@@ -20,11 +13,9 @@ export async function accountSource(table: Reader, accountId: string): Promise<S
   const [head] = await readHeads(table, [list]);
   return {
     total: head?.live ?? 0,
-    read: async (skip, take) => parsed((await readRows(table, list, { skip, take })).rows),
+    read: async (skip, take) => mailboxesOfRows((await readRows(table, list, { skip, take })).rows),
   };
 }
-
-const Reference = z.object({ mailbox_id: z.string() });
 
 /** The mailboxes of domains, one domain after the other. Their heads are read together. */
 export async function domainSources(
@@ -38,8 +29,7 @@ export async function domainSources(
     total: heads[index]?.live ?? 0,
     read: async (skip, take) => {
       const { rows } = await readRows(table, list, { skip, take });
-      const ids = rows.map((row) => Reference.parse(row).mailbox_id);
-      return parsed(await table.getMany(ids.map((id) => mailboxKey(accountId, id))));
+      return mailboxesReferred(table, accountId, rows);
     },
   }));
 }
@@ -48,20 +38,11 @@ export async function domainSources(
 export async function singleSource(
   accountId: string,
   among: readonly StoredDomain[] | undefined,
-  { table, permissions }: Context,
+  context: Context,
   workspaceId?: string,
 ): Promise<Source<StoredMailbox>> {
-  const ids = scopesHeld(permissions, "mailbox.view", "mailbox");
-  const named = ids === "all" ? [] : parsed(await table.getMany(ids.toSorted().map((id) => mailboxKey(accountId, id))));
-  const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
-  const homes = new Map((among ?? (await domainsAmong(table, accountId, domainIds))).map((home) => [home.id, home]));
-  const alone = named.filter(({ domain_id }) => {
-    const home = homes.get(domain_id);
-    return (
-      home !== undefined &&
-      !covers(permissions, "mailbox.view", scopesOfDomain(home)) &&
-      (workspaceId === undefined || home.workspace_id === workspaceId)
-    );
-  });
+  const named = await mailboxesNamed(accountId, "mailbox.view", context, among);
+  const isIn = ({ domain }: FoundMailbox): boolean => workspaceId === undefined || domain.workspace_id === workspaceId;
+  const alone = named.filter(isIn).map(({ mailbox }) => mailbox);
   return { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) };
 }

@@ -2,16 +2,14 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { failureResponse, requestIdOf, sealed, type Response } from "../answer.ts";
-import { clock } from "../clock.ts";
+import { failureResponse, type Response } from "../answer.ts";
 import { Problem } from "../errors.ts";
 import type { LimiterMemory } from "../limits/limiter.ts";
-import { createLog, type Log, type LogFields } from "../log.ts";
+import type { Log, LogFields } from "../log.ts";
 import { mailSecret } from "../providers/mail-secret.ts";
 import { secretsHere } from "../providers/secrets-here.ts";
 import { runtime } from "../runtime.ts";
-import type { Usage } from "../table/connection.ts";
-import { openTable } from "../table/table.ts";
+import { sideDoor } from "../side-door.ts";
 import type { LoginWork } from "./log-in.ts";
 
 export type MailWork = LoginWork & { memory: LimiterMemory };
@@ -41,32 +39,12 @@ export function mailDoor(
   answer: (request: MailRequest, work: MailWork) => Promise<{ response: Response; fields: LogFields }>,
   failure: (problem: Problem, requestId: string) => Response = failureResponse,
 ) {
-  return async (event: APIGatewayProxyEventV2): Promise<Response> => {
-    const startedMs = performance.now();
-    const { env, client, limiterMemory } = runtime();
-    const requestId = requestIdOf(event);
-    const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
-    const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-    let fields: LogFields = {};
-    let response: Response;
-    try {
+  return sideDoor({
+    name,
+    answer: async (event, work) => {
       await requireMailServer(event);
-      const table = openTable(client, env.TABLE_NAME, usage);
-      const work = { table, secrets: secretsHere(), now: clock, log, memory: limiterMemory };
-      ({ response, fields } = await answer(event, work));
-    } catch (error) {
-      response = failure(problemOf(error, log), requestId);
-    }
-    log.info("request", {
-      method: event.requestContext.http.method,
-      path: event.routeKey.split(" ").at(-1),
-      status: response.statusCode,
-      duration_ms: Math.round((performance.now() - startedMs) * 10) / 10,
-      ...fields,
-      read_units: usage.readUnits,
-      write_units: usage.writeUnits,
-      table_calls: usage.calls,
-    });
-    return sealed(response, requestId);
-  };
+      return answer(event, { ...work, secrets: secretsHere(), memory: runtime().limiterMemory });
+    },
+    failure: (error, requestId, log) => failure(problemOf(error, log), requestId),
+  });
 }

@@ -1,9 +1,8 @@
-import { planPurge } from "./auth/purge.ts";
 import { change } from "./changes/kind.ts";
-import { planCredentialPurge } from "./credentials/purge.ts";
 import { notFound, Problem } from "./errors.ts";
 import { ordinalOf } from "./ids.ts";
 import type { Context } from "./route.ts";
+import { planScopePurge } from "./scope-purge.ts";
 import { readList, removeRows } from "./table/ranked-list.ts";
 import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "./workspaces.ts";
 
@@ -48,14 +47,5 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
   });
 }
 
-/** What ends the first few grants and master passwords on a workspace; `isAll` when there are no more. */
-async function planAccess(accountId: string, id: string, { table, now }: Context) {
-  const scope = { type: "workspace" as const, id };
-  const grants = await planPurge(table, accountId, scope, now());
-  const passwords = await planCredentialPurge(table, accountId, scope);
-  return {
-    isAll: grants.isAll && passwords.isAll,
-    writes: [...grants.writes, ...passwords.writes],
-    changes: [...grants.changes, ...passwords.changes],
-  };
-}
+const planAccess = (accountId: string, id: string, { table, now }: Context) =>
+  planScopePurge(table, accountId, { type: "workspace", id }, now());

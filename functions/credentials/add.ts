@@ -4,13 +4,10 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
 import { addCredential } from "../../shared/credentials/manage.ts";
 import { weakness } from "../../shared/credentials/secret.ts";
-import { scopeInBody } from "../../shared/credentials/subjects.ts";
-import { DomainRef } from "../../shared/domains/name.ts";
-import { InvalidInput } from "../../shared/errors.ts";
 import { http } from "../../shared/http.ts";
-import { Id } from "../../shared/ids.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
+import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/scoped/in-body.ts";
 
 const [shortest, longest] = [12, 256];
 
@@ -44,8 +41,7 @@ export const route = defineRoute({
       name: CredentialName,
       generate: z.boolean().default(false).meta({ description: "Whether the password is made here." }),
       value: Value.optional(),
-      domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
-      workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
+      ...scopeMembers,
     })
     .superRefine(({ generate, value }, context) => {
       const complain = (member: string, message: string) =>
@@ -63,15 +59,10 @@ export const route = defineRoute({
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
   problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
   run: async ({ params, body, found: scope }, context) => {
-    const { name, value, domain, workspace_id } = body;
-    if (domain !== undefined && workspace_id !== undefined) throw either();
+    const { name, value } = body;
+    requireOneScope(body);
     return addCredential(params.account_id, { name, scope, value }, context, loginWork());
   },
 });
-
-const either = (): InvalidInput =>
-  new InvalidInput([
-    { loc: ["body", "workspace_id"], msg: "Give either a domain or a workspace", type: "value_error" },
-  ]);
 
 export const handler = http(route);

@@ -1,7 +1,9 @@
+import { credentials } from "../credentials/credential.ts";
 import { domainKey } from "../domains/domain.ts";
 import { domainById, scopesOfDomain } from "../domains/find.ts";
 import { mailboxByRef, scopesOfMailbox } from "../mailboxes/find.ts";
 import { mailboxKey } from "../mailboxes/mailbox.ts";
+import { locateScoped, scopedKey, type Family, type Scoped } from "../scoped/family.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces.ts";
@@ -10,6 +12,13 @@ import type { ResourceType, Scope } from "./permissions.ts";
 /** A thing's scopes, itself first, and the write that fails a transaction when the thing is gone by then. */
 type Located = { scopes: Scope[]; present?: Write };
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
+
+const scoped =
+  <T extends Scoped>(family: Family<T>): Resolver =>
+  async (table, accountId, id) => {
+    const found = await locateScoped(family, table, accountId, id);
+    return found && { scopes: found.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
+  };
 
 /** The kinds of things that exist so far; each family adds its own. */
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
@@ -26,6 +35,7 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
     const found = await mailboxByRef(table, accountId, id);
     return found && { scopes: scopesOfMailbox(found), present: { check: mailboxKey(accountId, id), if: { id } } };
   },
+  credential: scoped(credentials),
 };
 
 /** Where a thing stands in the account: what it is inside of; undefined when the account does not have it. */

@@ -1,9 +1,10 @@
 import * as z from "zod";
 
-import type { Scope } from "../auth/permissions.ts";
 import { defineKind } from "../changes/kind.ts";
-import { Id, ordinalOf } from "../ids.ts";
-import { rowKey, type List } from "../table/ranked-list.ts";
+import { Id } from "../ids.ts";
+import type { Family } from "../scoped/family.ts";
+import { MailScopeType, scopeKey, type MailScope } from "../scoped/scope.ts";
+import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
 import { visibleText, visibleTextError } from "../text.ts";
 import { Timestamp } from "../time.ts";
@@ -13,18 +14,9 @@ import { Timestamp } from "../time.ts";
  *   master passwords of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#credentials
  *   those that apply to a scope, to log in by                         ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
  */
-export const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
-export const credentialKey = (accountId: string, id: string): Key =>
-  rowKey(credentialsOf(accountId), ordinalOf(id) ?? 2 ** 40);
-export const masterKey = (accountId: string, { type, id }: MasterScope, credentialId = ""): Key => ({
-  PK: `ACCOUNT#${accountId}`,
-  SK: `MASTER#${type}#${id}#${credentialId}`,
-});
-
-const ScopeType = z.enum(["account", "workspace", "domain"]);
-
-/** What a master password applies to: every mailbox in it. */
-export type MasterScope = { type: z.output<typeof ScopeType>; id: string };
+const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
+export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
+  scopeKey(accountId, "MASTER", scope, credentialId);
 
 export const CredentialName = z.string().trim().min(1).max(100).regex(visibleText, { error: visibleTextError }).meta({
   description: "What it is called: 1 to 100 characters after trimming.",
@@ -34,7 +26,7 @@ export const Credential = z
   .object({
     id: Id.meta({ description: "The master password's id." }),
     name: z.string().meta({ description: "What it is called." }),
-    scope_type: ScopeType.meta({
+    scope_type: MailScopeType.meta({
       description: "What it applies to: every mailbox of the account, a workspace or a domain.",
     }),
     scope_id: Id.meta({ description: "The id of that." }),
@@ -63,15 +55,13 @@ export const credentialKind = defineKind({
   seenWith: "credential.view",
 });
 
-/** What a master password is inside of, for grants narrowed to that. */
-export const scopesOfCredential = (
-  { id, scope_type, scope_id }: Pick<Credential, "id" | "scope_type" | "scope_id">,
-  workspaceOfDomain?: string,
-): Scope[] => [
-  { type: "credential", id },
-  ...(scope_type === "account" ? [] : [{ type: scope_type, id: scope_id }]),
-  ...(workspaceOfDomain === undefined ? [] : [{ type: "workspace" as const, id: workspaceOfDomain }]),
-];
-
-/** How many one scope can have: each is looked at when somebody logs in. */
-export const perScope = 50;
+export const credentials: Family<StoredCredential> = {
+  type: "credential",
+  noun: "master passwords",
+  view: "credential.view",
+  list: credentialsOf,
+  prefix: "MASTER",
+  parse: (row) => StoredCredential.parse(row),
+  perScope: 50,
+  perAccount: 1_000,
+};

@@ -1,34 +1,19 @@
-import { covers } from "../auth/permissions.ts";
-import { change, type Change } from "../changes/kind.ts";
-import { domainsAmong } from "../domains/among.ts";
-import { domainKey, noSuchDomain } from "../domains/domain.ts";
-import { domainById } from "../domains/find.ts";
-import { notReady } from "../domains/not-ready.ts";
-import { InvalidInput, notFound, Problem } from "../errors.ts";
-import { idWithOrdinal, ordinalOf } from "../ids.ts";
+import { change } from "../changes/kind.ts";
+import { notFound } from "../errors.ts";
+import { idWithOrdinal } from "../ids.ts";
 import { loginKey } from "../mailboxes/login-key.ts";
 import { hashPassword, newPassword, passwordTag } from "../mailboxes/password.ts";
-import { spanOf, type PageQuery } from "../page.ts";
+import type { PageQuery } from "../page.ts";
 import type { Secrets } from "../providers/secrets.ts";
 import type { Context } from "../route.ts";
-import { appendRows, readList, readRows, removeRows } from "../table/ranked-list.ts";
+import { placeFor } from "../scoped/add.ts";
+import { scopedById, scopedKey } from "../scoped/family.ts";
+import { listScoped } from "../scoped/list.ts";
+import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
+import type { MailScope } from "../scoped/scope.ts";
+import { appendRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
-import { domainCountWrite } from "../workspaces.ts";
-import {
-  credentialKey,
-  credentialKind,
-  credentialsOf,
-  masterKey,
-  perScope,
-  scopesOfCredential,
-  StoredCredential,
-  type Credential,
-  type MasterScope,
-} from "./credential.ts";
-import { credentialById } from "./subjects.ts";
-
-const accountLimit = 1_000;
+import { credentialKind, credentials, masterKey, type Credential, type StoredCredential } from "./credential.ts";
 
 export type NewCredential = Credential & { generated_secret?: string };
 
@@ -37,7 +22,7 @@ type Work = { table: Table; secrets: Secrets };
 /** Creates a master password: the given one, or one that is made and shown in this answer alone. 409 `limit_reached`, 422. */
 export async function addCredential(
   accountId: string,
-  { name, scope, value }: { name: string; scope: MasterScope; value: string | undefined },
+  { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
   { table, commit, now }: Context,
   work: Work,
 ): Promise<NewCredential> {
@@ -45,16 +30,7 @@ export async function addCredential(
   const [hash, key] = await Promise.all([hashPassword(password), loginKey(accountId, work)]);
   const tag = passwordTag(key, password);
   return commit(async () => {
-    const isThere = await presenceOf(table, accountId, scope);
-    const { state } = await readList(table, credentialsOf(accountId));
-    const beside = masterKey(accountId, scope);
-    const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: perScope });
-    if (known.length >= perScope || state.live >= accountLimit) {
-      throw new Problem(
-        "limit_reached",
-        `A scope has ${perScope} master passwords at most, and an account ${accountLimit}.`,
-      );
-    }
+    const { state, presence } = await placeFor(credentials, table, accountId, scope);
     const at = now().toISOString();
     const credential: StoredCredential = {
       id: idWithOrdinal(state.next),
@@ -69,7 +45,7 @@ export async function addCredential(
     return {
       value: { ...credential, ...(value === undefined ? { generated_secret: password } : {}) },
       writes: [
-        ...isThere,
+        ...presence,
         ...appendRows(state, [credential]),
         {
           put: { ...masterKey(accountId, scope, credential.id), credential_id: credential.id, hash, tag },
@@ -81,41 +57,12 @@ export async function addCredential(
   });
 }
 
-/** What fails the transaction once the scope of a master password is gone. 422, 409 `domain_not_ready`. */
-async function presenceOf(table: Reader, accountId: string, { type, id }: MasterScope): Promise<Write[]> {
-  if (type === "account") return [];
-  // It changes the workspace's version: a deletion that goes on meanwhile looks again for what is to go with it.
-  if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
-  const domain = await domainById(table, accountId, id);
-  if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
-  const { is_open, name, status } = domain;
-  if (!is_open) throw notReady(status, `${name} is ${status}: it takes no master passwords.`);
-  return [{ check: domainKey(accountId, id), if: { id, is_open } }];
-}
-
 /** A page of the master passwords the principal sees, oldest first. */
-export async function listCredentials(
-  accountId: string,
-  page: PageQuery,
-  { table, permissions }: Context,
-): Promise<{ items: Credential[]; total: number }> {
-  const { skip, take } = spanOf(page);
-  if (covers(permissions, "credential.view", [])) {
-    const { rows, total } = await readRows(table, credentialsOf(accountId), { skip, take });
-    return { items: rows.map((row) => StoredCredential.parse(row)), total };
-  }
-  const { rows } = await readRows(table, credentialsOf(accountId), { skip: 0, take: accountLimit });
-  const all = rows.map((row) => StoredCredential.parse(row));
-  const ids = [...new Set(all.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : [])))];
-  const homes = new Map((await domainsAmong(table, accountId, ids)).map(({ id, workspace_id }) => [id, workspace_id]));
-  const seen = all.filter((one) =>
-    covers(permissions, "credential.view", scopesOfCredential(one, homes.get(one.scope_id))),
-  );
-  return { items: seen.slice(skip, skip + take), total: seen.length };
-}
+export const listCredentials = (accountId: string, page: PageQuery, context: Context) =>
+  listScoped(credentials, accountId, page, context);
 
 async function current(table: Reader, accountId: string, id: string): Promise<StoredCredential> {
-  const credential = await credentialById(table, accountId, id);
+  const credential = await scopedById(credentials, table, accountId, id);
   if (!credential) throw notFound();
   return credential;
 }
@@ -135,36 +82,28 @@ export function renameCredential(
     return {
       value: after,
       // Not the whole row: somebody may log in by it meanwhile, which is noted without a version.
-      writes: [{ update: credentialKey(accountId, id), set, add: { version: 1 }, if: { id, version } }],
+      writes: [{ update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } }],
       changes: [change(credentialKind, "updated", id, { before, after })],
     };
   });
 }
 
-/** What deletes master passwords, which nobody can log in by from then on. */
-export async function planCredentialsRemoved(
-  table: Reader,
-  accountId: string,
-  removed: readonly StoredCredential[],
-): Promise<{ writes: Write[]; changes: Change[] }> {
-  const ordinals = removed.flatMap(({ id }) => ordinalOf(id) ?? []);
-  if (ordinals.length === 0) return { writes: [], changes: [] };
-  const { state } = await readList(table, credentialsOf(accountId), ordinals);
-  return {
-    writes: [
-      ...removeRows(state, ordinals),
-      ...removed.map(({ id, scope_type, scope_id }): Write => ({
-        delete: masterKey(accountId, { type: scope_type, id: scope_id }, id),
-      })),
-    ],
-    changes: removed.map((before) => change(credentialKind, "deleted", before.id, { before })),
-  };
-}
+const removed: WithThem<StoredCredential> = (gone) => ({
+  writes: [],
+  changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),
+});
 
-/** Deletes a master password. 404. */
-export function deleteCredential(accountId: string, id: string, { table, commit }: Context): Promise<void> {
-  return commit(async () => {
-    const planned = await planCredentialsRemoved(table, accountId, [await current(table, accountId, id)]);
-    return { value: undefined, ...planned };
-  });
+/** What deletes the first few master passwords of a scope that goes; `isAll` when there are no more. */
+export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: MailScope): Promise<Purge> =>
+  planScopedPurge(credentials, place, scope, removed);
+
+/** Deletes a master password, which nobody can log in by from then on, and the grants on it. 404. */
+export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const gone = [await current(table, accountId, id)];
+      const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, gone, removed);
+      return { value: !planned.isAll, writes: planned.writes, changes: planned.changes };
+    });
+  }
 }

@@ -1,8 +1,6 @@
 import * as z from "zod";
 
-import { planPurge } from "../auth/purge.ts";
 import { change } from "../changes/kind.ts";
-import { planCredentialPurge } from "../credentials/purge.ts";
 import { planRemoved } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { notFound, Problem } from "../errors.ts";
@@ -12,6 +10,7 @@ import { firstMailboxes } from "../mailboxes/first.ts";
 import type { Dns } from "../providers/dns.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
+import { planScopePurge } from "../scope-purge.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
 import type { Write } from "../table/writes.ts";
@@ -120,15 +119,8 @@ function removeSomeRecords(accountId: string, id: string, { table, commit, now }
 
 function revokeSomeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
   return commit(async () => {
-    const scope = { type: "domain" as const, id };
-    const grants = await planPurge(table, accountId, scope, now());
-    const passwords = await planCredentialPurge(table, accountId, scope);
-    return {
-      value: !grants.isAll || !passwords.isAll,
-      writes: [...grants.writes, ...passwords.writes],
-      changes: [...grants.changes, ...passwords.changes],
-      partial: true,
-    };
+    const { isAll, ...purge } = await planScopePurge(table, accountId, { type: "domain", id }, now());
+    return { value: !isAll, ...purge, partial: true };
   });
 }
 

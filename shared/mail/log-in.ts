@@ -1,12 +1,14 @@
 import * as z from "zod";
 
-import { credentialKey, masterKey, StoredMaster, type MasterScope } from "../credentials/credential.ts";
+import { credentials, masterKey, StoredMaster } from "../credentials/credential.ts";
 import { sendsMail, type StoredDomain } from "../domains/domain.ts";
 import type { Log } from "../log.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 import { loginKey } from "../mailboxes/login-key.ts";
 import { isPassword, nobodysHash, passwordTag } from "../mailboxes/password.ts";
 import type { Secrets } from "../providers/secrets.ts";
+import { scopedKey } from "../scoped/family.ts";
+import { scopesAround } from "../scoped/scope.ts";
 import type { Table } from "../table/table.ts";
 import { findRecipient, type Recipient } from "./find-account.ts";
 
@@ -24,14 +26,8 @@ const Masters = z.array(StoredMaster);
 
 /** The master passwords that apply to a domain's mailboxes. */
 async function mastersOf(table: Table, accountId: string, domain: StoredDomain | undefined) {
-  const none = "00000000-0000-8000-8000-000000000000";
-  const scopes: MasterScope[] = [
-    { type: "account", id: accountId },
-    { type: "workspace", id: domain?.workspace_id ?? none },
-    { type: "domain", id: domain?.id ?? none },
-  ];
   const found = await Promise.all(
-    scopes.map((scope) => {
+    scopesAround(accountId, domain).map((scope) => {
       const { PK, SK } = masterKey(accountId, scope);
       return table.between(PK, SK, `${SK}~`);
     }),
@@ -65,7 +61,7 @@ const usedEveryMs = 300_000;
 async function noteUse(accountId: string, id: string, { table, now }: LoginWork): Promise<void> {
   const at = now();
   const before = new Date(at.getTime() - usedEveryMs).toISOString();
-  const update = { update: credentialKey(accountId, id), set: { last_used_at: at.toISOString() } };
+  const update = { update: scopedKey(credentials, accountId, id), set: { last_used_at: at.toISOString() } };
   const late = { ...update, if: { id, last_used_at: { atMost: before } } };
   const noted = await table.attempt(late).catch(() => undefined);
   if (noted?.done === false && noted.found["last_used_at"] === undefined && noted.found["id"] === id) {

@@ -3,8 +3,9 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { changesOf, StoredChange } from "../../../shared/changes/record.ts";
-import { masterKey, StoredMaster, type MasterScope } from "../../../shared/credentials/credential.ts";
+import { masterKey, StoredMaster } from "../../../shared/credentials/credential.ts";
 import { isPassword } from "../../../shared/mailboxes/password.ts";
+import type { MailScope } from "../../../shared/scoped/scope.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";
@@ -19,7 +20,7 @@ const strong = "correct horse battery";
 const add = (account: Account, body: object, options = {}) =>
   send(account, "POST", "credentials", { name: "Relay", ...body }, options);
 
-const mastersOf = async (account: Account, scope: MasterScope) => {
+const mastersOf = async (account: Account, scope: MailScope) => {
   const { PK, SK } = masterKey(account.id, scope);
   return (await testTable().between(PK, SK, `${SK}~`)).map((row) => StoredMaster.parse(row));
 };

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { credentialKey } from "../../../shared/credentials/credential.ts";
+import { credentials } from "../../../shared/credentials/credential.ts";
+import { scopedKey } from "../../../shared/scoped/family.ts";
 import { storedOf } from "../../support/doors.ts";
 import { home, send, statusesOf } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
@@ -33,7 +34,7 @@ test("renames at the same time end in one of the names", async () => {
 test("keeps when it was last used, which is noted at any time", async () => {
   const { account, made, rename } = await scene();
   const last_used_at = new Date().toISOString();
-  await testTable().attempt({ update: credentialKey(account.id, made.id), set: { last_used_at } });
+  await testTable().attempt({ update: scopedKey(credentials, account.id, made.id), set: { last_used_at } });
   expect((await rename("Other")).body).toMatchObject({ name: "Other", last_used_at });
   expect((await send(account, "GET", "credentials")).body.items).toMatchObject([{ name: "Other", last_used_at }]);
 });

@@ -1,14 +1,11 @@
 import { expect, test } from "vitest";
 
-import {
-  credentialKey,
-  masterKey,
-  StoredCredential,
-  type MasterScope,
-} from "../../../shared/credentials/credential.ts";
+import { credentials, masterKey, StoredCredential } from "../../../shared/credentials/credential.ts";
 import { createLog } from "../../../shared/log.ts";
 import { logIn } from "../../../shared/mail/log-in.ts";
 import { loginWork } from "../../../shared/mailboxes/outside.ts";
+import { scopedKey } from "../../../shared/scoped/family.ts";
+import type { MailScope } from "../../../shared/scoped/scope.ts";
 import { write } from "../../support/domain-work.ts";
 import { withFault } from "../../support/faults.ts";
 import { cheapHash, home, send, setPassword, stocked, tagOf } from "../../support/mailboxes.ts";
@@ -17,7 +14,7 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 const sending = "a master password";
 
 /** A mailbox, and a master password that is checked in no time. */
-async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => MasterScope) {
+async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => MailScope) {
   const account = await newAccount();
   const { id: domainId, name, workspace_id: workspaceId } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);
@@ -27,7 +24,7 @@ async function scene(scopeOf: (place: { account: Account; domainId: string; work
   await write({ delete: masterKey(account.id, { type: "account", id: account.id }, id) });
   const login = { hash: cheapHash(sending), tag: await tagOf(account, sending) };
   await write({ put: { ...masterKey(account.id, scope, id), credential_id: id, ...login } });
-  const stored = () => testTable().get(credentialKey(account.id, id), StoredCredential);
+  const stored = () => testTable().get(scopedKey(credentials, account.id, id), StoredCredential);
   const lastUsed = async () => (await stored())?.last_used_at ?? undefined;
   const at = (now: Date, password = sending) =>
     logIn(
@@ -37,7 +34,7 @@ async function scene(scopeOf: (place: { account: Account; domainId: string; work
   return { account, ada, id, stored, lastUsed, at };
 }
 
-const ofAccount = ({ account }: { account: Account }): MasterScope => ({ type: "account", id: account.id });
+const ofAccount = ({ account }: { account: Account }): MailScope => ({ type: "account", id: account.id });
 const start = Date.parse("2026-03-04T05:06:07.000Z");
 const after = (seconds: number): Date => new Date(start + seconds * 1_000);
 
@@ -76,7 +73,7 @@ test("whether the use can be noted is nobody's concern", async () => {
 
 test("a master password that is deleted while somebody logs in by it is not made anew", async () => {
   const { account, id, at, stored } = await scene(ofAccount);
-  await write({ delete: credentialKey(account.id, id) });
+  await write({ delete: scopedKey(credentials, account.id, id) });
   await at(after(0));
   expect(await stored()).toBeUndefined();
 });

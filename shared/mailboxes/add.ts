@@ -32,7 +32,8 @@ export async function takingDomain({ account_id, id }: StoredDomain, { table }: 
 /** Creates a mailbox with a password nobody has seen. 409 `address_taken`, `domain_not_ready`. */
 export async function addMailbox(found: StoredDomain, person: Person, context: Context, work: Work): Promise<Mailbox> {
   requireTaking(found);
-  const login = await newLogin(found.account_id, work);
+  const { account_id, id: domain_id } = found;
+  const login = await newLogin({ account_id, domain_id, local_part: person.local_part }, work);
   const { table, commit, now, keyId } = context;
   try {
     return await commit(async () => {

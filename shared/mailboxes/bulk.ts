@@ -48,9 +48,13 @@ export async function addMailboxes(
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
-async function newLogins({ account_id }: StoredDomain, candidates: readonly Candidate[], work: Work): Promise<Logins> {
+async function newLogins(
+  { account_id, id: domain_id }: StoredDomain,
+  candidates: readonly Candidate[],
+  work: Work,
+): Promise<Logins> {
   const results = await inParallel(candidates, hashesAtOnce, async (candidate) => {
-    const login = await newLogin(account_id, work);
+    const login = await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work);
     return [candidate, login] as const;
   });
   return new Map(

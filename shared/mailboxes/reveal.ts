@@ -51,7 +51,7 @@ export async function revealCredentials(
   const { sealed } = seen.login;
   if (sealed === undefined) throw shownAlready();
   // Opened before it is claimed: a seal that cannot be opened now is not lost.
-  const password = await secrets.open(sealed, sealContext(domain.account_id));
+  const password = await secrets.open(sealed, sealContext({ ...seen, account_id: domain.account_id }));
   return context.commit(async () => {
     const { mailbox, domain: home } = await currentMailbox(found, context);
     if (mailbox.login.sealed !== sealed) throw shownAlready();
@@ -93,7 +93,7 @@ export async function rotatePassword(
   context: Context,
   work: { table: Table; secrets: Secrets },
 ): Promise<z.output<typeof Rotated>> {
-  const login = await newLogin(found.domain.account_id, work);
+  const login = await newLogin({ ...found.mailbox, account_id: found.domain.account_id }, work);
   return context.commit(async () => {
     const { mailbox, domain } = await currentMailbox(found, context);
     const at = context.now().toISOString();

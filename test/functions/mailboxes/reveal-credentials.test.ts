@@ -86,6 +86,17 @@ test("a sealed copy that cannot be opened is not lost by being asked for", async
   expect((await reveal()).status).toBe(200);
 });
 
+test("a sealed copy of one mailbox opens nothing where it stands in another of the account", async () => {
+  const { account, name, id, reveal } = await scene();
+  const other = await added(account, name, "bob");
+  const { login } = await storedMailbox(account, id);
+  const { login: theirs } = await storedMailbox(account, other.id);
+  const swapped = { ...theirs, sealed: login.sealed };
+  await testTable().attempt({ update: mailboxKey(account.id, other.id), set: { login: swapped } });
+  expect((await reveal({}, other.id)).status).toBeGreaterThanOrEqual(500);
+  expect((await reveal()).status).toBe(200);
+});
+
 test("takes mailbox.reveal on the mailbox, and no other capability will do", async () => {
   const { account, name, id, reveal } = await scene();
   const other = await added(account, name, "bob");

@@ -1,7 +1,8 @@
+import { escaped } from "../../shared/html.ts";
 import { money } from "../../shared/money.ts";
 import { type Act, statusOf, type StoredCheckout } from "../../shared/providers/embedded-checkout.ts";
 import type { Answer } from "./answer.ts";
-import { escaped, htmlAnswer } from "./html.ts";
+import { htmlAnswer } from "./html.ts";
 
 /** What the product's webhook endpoint answered to one event; status 0 when it did not. */
 export type Delivery = { eventId: string; status: number; body: string };

@@ -1,4 +1,5 @@
 import { notFound, Problem } from "../../shared/errors.ts";
+import { escaped } from "../../shared/html.ts";
 import {
   type Act,
   eventBodyOf,
@@ -10,9 +11,10 @@ import {
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { checkoutAnswer, type Delivery } from "./checkout-html.ts";
-import { escaped, htmlAnswer } from "./html.ts";
+import { htmlAnswer } from "./html.ts";
 import { isOwnForm } from "./own-form.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
+import { wantsJson } from "./wants-json.ts";
 
 export type CheckoutPageOptions = {
   table: Table;
@@ -46,9 +48,6 @@ async function deliver(checkout: StoredCheckout, port: number, secret: string, n
     return { eventId, status: 0, body: error instanceof Error ? error.message : String(error) };
   }
 }
-
-const wantsJson = ({ headers, query }: LocalRequest): boolean =>
-  query.get("format") === "json" || (headers.get("accept") ?? "").includes("application/json");
 
 /** The page that `show` makes, or the 404 of a checkout that does not exist. */
 async function orMissing(show: () => Promise<Answer>): Promise<Answer> {

@@ -1,9 +1,8 @@
 import type { Answer } from "dns-packet";
 
 import { rcode } from "../../shared/dns/message.ts";
-import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
-import { soaOf, wireRecords } from "./dns-records-wire.ts";
+import { type ServedRRset, soaOf, wireRecords } from "./dns-records-wire.ts";
 import { type DnsReply, bareReply } from "./dns-reply.ts";
 import type { DnsAnswer, DnsQuestion } from "./dns-respond.ts";
 import { type DnsZone, matchIn } from "./dns-zone-match.ts";
@@ -11,7 +10,7 @@ import { type DnsZone, matchIn } from "./dns-zone-match.ts";
 const maxAliases = 8;
 
 /** The addresses that a zone has of the hosts in these records. */
-function addressesOf({ rrsets }: DnsZone, { data }: RRset): Answer[] {
+function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
   const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
   return rrsets
     .filter(({ name, type }) => hosts.has(name) && (type === "A" || type === "AAAA"))

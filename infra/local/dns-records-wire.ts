@@ -1,6 +1,11 @@
 import type { Answer, CaaData } from "dns-packet";
 
-import type { RecordData, RRset } from "../../shared/dns/rrset.ts";
+import type { RecordData, RecordType } from "../../shared/dns/rrset.ts";
+
+type ServedData = RecordData | { type: "PTR"; host: string };
+
+/** The records of one name and type that a server here can have: those of customers' zones, and names of addresses. */
+export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
 const longestStringBytes = 255;
 
@@ -13,13 +18,14 @@ function characterStrings(text: string): Buffer[] {
   );
 }
 
-function wireRecord(name: string, ttl: number, data: RecordData): Answer {
+function wireRecord(name: string, ttl: number, data: ServedData): Answer {
   switch (data.type) {
     case "A":
     case "AAAA":
       return { name, ttl, type: data.type, data: data.address };
     case "CNAME":
     case "NS":
+    case "PTR":
       return { name, ttl, type: data.type, data: data.host };
     case "MX":
       return { name, ttl, type: "MX", data: { preference: data.priority, exchange: data.host } };
@@ -37,7 +43,7 @@ function wireRecord(name: string, ttl: number, data: RecordData): Answer {
 }
 
 /** The records of an RRset for the wire, under another name where a wildcard stands for it. */
-export const wireRecords = ({ name, ttl, data }: RRset, owner = name): Answer[] =>
+export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 
 /**

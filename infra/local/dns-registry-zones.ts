@@ -1,25 +1,29 @@
-import { rcode } from "../../shared/dns/message.ts";
 import { lineOf } from "../../shared/dns/wire-name.ts";
-import { soaOf, wireRecords } from "./dns-records-wire.ts";
-import { bareReply } from "./dns-reply.ts";
+import { authoritative } from "./dns-authority.ts";
+import type { ServedRRset } from "./dns-records-wire.ts";
 import type { DnsAnswer } from "./dns-respond.ts";
 
 const ttl = 60;
 
+type Registry = {
+  /** The nameservers of a name that is delegated. */
+  delegationOf: (name: string) => Promise<readonly string[] | undefined>;
+  /** What there is of a name that is not delegated, and not below one that is. */
+  recordsOf?: (name: string) => Promise<readonly ServedRRset[]>;
+};
+
 /**
- * The root and all registries in one: what is delegated, by the nameservers that `delegationOf` names, is referred
- * there, and nothing else exists.
+ * The root and all registries in one: what is delegated is referred to its nameservers, and of the rest nothing exists
+ * but the records of `recordsOf`.
  */
-export function registryZones(delegationOf: (name: string) => Promise<readonly string[] | undefined>): DnsAnswer {
-  return async ({ name, type }) => {
+export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
+  return authoritative(async (name) => {
     for (const ancestor of lineOf(name)) {
       const hosts = await delegationOf(ancestor);
       if (!hosts?.length) continue;
       const data = hosts.map((host) => ({ type: "NS" as const, host }));
-      return { ...bareReply(rcode.noError), authorities: wireRecords({ name: ancestor, type: "NS", ttl, data }) };
+      return { name: "", rrsets: [{ name: ancestor, type: "NS", ttl, data }] };
     }
-    const soa = soaOf("", ".", 1);
-    const reply = { ...bareReply(name === "" ? rcode.noError : rcode.nxDomain), isAuthoritative: true };
-    return name === "" && type === "SOA" ? { ...reply, answers: [soa] } : { ...reply, authorities: [soa] };
-  };
+    return { name: "", rrsets: await recordsOf(name) };
+  });
 }

@@ -1,14 +1,14 @@
-import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin, lineOf } from "../../shared/dns/wire-name.ts";
+import type { ServedRRset } from "./dns-records-wire.ts";
 
 /** A zone with all it holds. */
-export type DnsZone = { name: string; rrsets: readonly RRset[] };
+export type DnsZone = { name: string; rrsets: readonly ServedRRset[] };
 
 /** What a zone has for a name and type. `rrset` may be a wildcard's: its records are the asked name's then. */
 export type Match =
-  | { kind: "delegation"; rrset: RRset }
-  | { kind: "alias"; rrset: RRset; target: string }
-  | { kind: "data"; rrset: RRset }
+  | { kind: "delegation"; rrset: ServedRRset }
+  | { kind: "alias"; rrset: ServedRRset; target: string }
+  | { kind: "data"; rrset: ServedRRset }
   | { kind: "apex_soa" | "none" | "absent" };
 
 /** Whether there is such a name: it has records, or a name below it has (RFC 4592 §2.2.2). */
@@ -24,7 +24,7 @@ function sourceOf(zone: DnsZone, name: string): string | undefined {
 }
 
 /** The highest delegation at or above a name, below the apex. The DS at it is the parent's to answer (RFC 4035 §3.1.4.1). */
-function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: string): RRset | undefined {
+function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: string): ServedRRset | undefined {
   const line = lineOf(name).filter((ancestor) => ancestor !== apex && isWithin(ancestor, apex));
   const candidates = type === "DS" ? line.filter((ancestor) => ancestor !== name) : line;
   const cut = candidates.find((ancestor) => rrsets.some((rrset) => rrset.name === ancestor && rrset.type === "NS"));

@@ -4,11 +4,12 @@ import { delegationOf } from "../../shared/providers/registrar-embedded-names.ts
 import type { Table } from "../../shared/table/table.ts";
 import { authoritative } from "./dns-authority.ts";
 import { registryZones } from "./dns-registry-zones.ts";
+import { recordsOfHost, zoneOfHost } from "./dns-reverse.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { freePort } from "./free-port.ts";
 
 export type LocalDns = {
-  /** Where the zones of all accounts are, for `dig @127.0.0.1 -p <port>`. */
+  /** Where the zones of all accounts are, and the hosts and addresses that are none of them, for `dig @127.0.0.1 -p <port>`. */
   port: number;
   /** What points the product's resolver at these servers. */
   environment: { DNS_ROOTS: string; DNS_KNOWN: string };
@@ -19,18 +20,21 @@ type Options = { table: Table; port: number; onError: (what: string, error: unkn
 
 /**
  * The DNS on this machine: one server that is authoritative for the zones in the table, and one that plays the root
- * and all registries, by what the embedded registry has delegated.
+ * and all registries, by what the embedded registry has delegated, and the providers of addresses with their names.
  */
 export async function startLocalDns({ table, port, onError }: Options): Promise<LocalDns> {
   const failed = (error: unknown): void => onError("dns", error);
   const zones = await startDnsServer({
     port,
     onBusyPort: freePort,
-    answer: authoritative((name) => zoneAt(table, name)),
+    answer: authoritative(async (name) => (await zoneAt(table, name)) ?? zoneOfHost(table, name)),
     onError: failed,
   });
   try {
-    const answer = registryZones((name) => delegationOf(table, name));
+    const answer = registryZones({
+      delegationOf: (name) => delegationOf(table, name),
+      recordsOf: (name) => recordsOfHost(table, name),
+    });
     const registry = await startDnsServer({ port: 0, answer, onError: failed });
     return {
       port: zones.port,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { escaped } from "../../shared/html.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "./event-log.ts";
 import { policyOf } from "./html.ts";
@@ -70,9 +71,6 @@ const pageAnswer = (html: string): Answer => ({
   headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
   body: Buffer.from(html),
 });
-
-const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 
 const page = (listing: Listing, query: Query): string => `<!doctype html>
 <html lang="en">

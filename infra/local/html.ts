@@ -1,11 +1,7 @@
 import { createHash } from "node:crypto";
 
+import { escaped } from "../../shared/html.ts";
 import type { Answer } from "./answer.ts";
-
-const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-
-/** A text as the content of an element or of a quoted attribute. */
-export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 
 const style = `
 :root { color-scheme: light; --ink: #1c2430; --line: #dfe4ea; --accent: #0b5fff; }
@@ -25,23 +21,24 @@ input { font: inherit; padding: 0.4rem 0.5rem; border: 1px solid #8a94a0; border
 button:first-child { background: var(--accent); border-color: var(--accent); color: #fff; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-wrap; font-size: 0.85rem; }
+table { width: 100%; border-collapse: collapse; }
+th, td { padding: 0.45rem 0.75rem 0.45rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+iframe { box-sizing: border-box; width: 100%; height: 44rem; border: 1px solid var(--line); border-radius: 0.25rem; }
 [role="status"], [role="alert"] { padding: 0.1rem 1rem; border: 1px solid var(--line); border-radius: 0.25rem; }
 [role="alert"] { border-color: #c0392b; }
 `;
 
-/** The content security policy of a page that has this one style sheet, no script, and forms to here at most. */
-export function policyOf(sheet: string): string {
+/** The content security policy of a page that has this one style sheet, no script, and forms to here at most; `more` is what else it may. */
+export function policyOf(sheet: string, ...more: string[]): string {
   const hash = createHash("sha256").update(sheet).digest("base64");
-  const rest = ["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"];
+  const rest = ["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'", ...more];
   return ["default-src 'none'", `style-src 'sha256-${hash}'`, ...rest].join("; ");
 }
 
-const policy = policyOf(style);
-
-/** A page of the local runtime: no script, nothing from elsewhere. `content` is HTML, `title` is not. */
-export const htmlAnswer = (status: number, title: string, content: string): Answer => ({
+/** A page of the local runtime: no script, nothing from elsewhere. `content` is HTML, `title` is not; `more` is what else it may. */
+export const htmlAnswer = (status: number, title: string, content: string, ...more: string[]): Answer => ({
   status,
-  headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+  headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policyOf(style, ...more) },
   body: Buffer.from(`<!doctype html>
 <html lang="en">
   <head>
@@ -51,7 +48,7 @@ export const htmlAnswer = (status: number, title: string, content: string): Answ
     <style>${style}</style>
   </head>
   <body>
-    <nav><strong>On this machine</strong><a href="/_local/registry">Registry</a><a href="/_local/events">Events</a><a href="/docs">Reference</a></nav>
+    <nav><strong>On this machine</strong><a href="/_local/registry">Registry</a><a href="/_local/outbox">Outbox</a><a href="/_local/events">Events</a><a href="/docs">Reference</a></nav>
     <main>
       <h1>${escaped(title)}</h1>
       ${content}

@@ -3,11 +3,13 @@ import * as z from "zod";
 import { readHolder } from "../../shared/domains/holder.ts";
 import { DomainName } from "../../shared/domains/name.ts";
 import { nameserversOf } from "../../shared/domains/platform.ts";
+import { escaped } from "../../shared/html.ts";
 import { delegate, delegationOf } from "../../shared/providers/registrar-embedded-names.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
-import { escaped, htmlAnswer } from "./html.ts";
+import { formOrJson, isJson } from "./form-or-json.ts";
 import { isOwnForm } from "./own-form.ts";
+import { registryPage } from "./registry-html.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 
 type Options = { table: Table; onDelegated: () => void };
@@ -19,31 +21,8 @@ const Delegation = z.strictObject({
 });
 type Delegation = z.output<typeof Delegation>;
 
-const page = (status: number, notice: string): Answer =>
-  htmlAnswer(
-    status,
-    "Registry",
-    `<p>Plays the registries of all top-level domains: for names that are registered elsewhere, say here whom their
-      owner delegates them to. Names that are bought here are delegated by themselves.</p>
-      ${notice === "" ? "" : `<div role="status"><p>${notice}</p></div>`}
-      <form method="post" action="/_local/registry">
-        <label>Name <input name="name" required placeholder="example.com" /></label>
-        <label>Nameservers <input name="nameservers" placeholder="those of its account" /></label>
-        <button>Delegate</button>
-      </form>`,
-  );
-
-/** The body as JSON or as a form, in which several nameservers stand with spaces or commas between. */
-function readBody({ headers, body }: LocalRequest): unknown {
-  const text = body.toString();
-  if (/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      return undefined;
-    }
-  }
-  const form = new URLSearchParams(text);
+/** In a form several nameservers stand with spaces or commas between. */
+function fieldsOf(form: URLSearchParams): unknown {
   const hosts = (form.get("nameservers") ?? "").split(/[\s,]+/).filter((host) => host !== "");
   return { name: form.get("name") ?? "", ...(hosts.length > 0 ? { nameservers: hosts } : {}) };
 }
@@ -67,17 +46,16 @@ async function perform({ name, nameservers }: Delegation, { table, onDelegated }
 export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
     const given = query.get("name");
-    if (given === undefined || given === null) return page(200, "");
+    if (given === undefined || given === null) return registryPage(200);
     const { success, data, error } = DomainName.safeParse(given);
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     return jsonAnswer(200, { name: data, nameservers: (await delegationOf(options.table, data)) ?? [] });
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
-    const isJson = /json/i.test(request.headers.get("content-type") ?? "");
     const tell = (status: number, message: string, more: object = {}): Answer =>
-      isJson ? jsonAnswer(status, { message, ...more }) : page(status, escaped(message));
+      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escaped(message));
     if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
-    const { success, data, error } = Delegation.safeParse(readBody(request));
+    const { success, data, error } = Delegation.safeParse(formOrJson(request, fieldsOf));
     if (!success) return tell(422, z.prettifyError(error));
     try {
       const nameservers = await perform(data, options);

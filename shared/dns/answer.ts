@@ -1,7 +1,7 @@
 /** One record as it came off the wire, its data in the field for its type; names in lower case without a final dot. */
 export type Found = { name: string; ttl: number } & (
   | { type: "A" | "AAAA"; address: string }
-  | { type: "CNAME" | "NS"; host: string }
+  | { type: "CNAME" | "NS" | "PTR"; host: string }
   | { type: "MX"; priority: number; host: string }
   | { type: "TXT"; text: string }
   | { type: "SRV"; priority: number; weight: number; port: number; host: string }

@@ -1,8 +1,9 @@
 import { randomInt } from "node:crypto";
 
+import type { Endpoint } from "../endpoint.ts";
 import type { Budget } from "./budget.ts";
 import { type Message, encodeQuery, rcode } from "./message.ts";
-import { type Endpoint, type Query, askByTcp, askByUdp } from "./transport.ts";
+import { type Query, askByTcp, askByUdp } from "./transport.ts";
 import { wireName } from "./wire-name.ts";
 
 /** What is asked, of class IN. The name is one that `wireName` gave. */

@@ -25,6 +25,8 @@ function dataOf(record: WireRecord): Data | undefined {
       return withHost(record.data, (host) => ({ type: "CNAME", host }));
     case "NS":
       return withHost(record.data, (host) => ({ type: "NS", host }));
+    case "PTR":
+      return withHost(record.data, (host) => ({ type: "PTR", host }));
     case "MX":
       return withHost(record.data.exchange, (host) => ({ type: "MX", priority: record.data.preference ?? 0, host }));
     case "SRV": {

@@ -1,18 +1,8 @@
 import * as z from "zod";
 
+import { Endpoint } from "../endpoint.ts";
 import type { Resolver } from "./answer.ts";
 import { openResolver } from "./resolver.ts";
-
-const endpoint = /^([0-9.]+|\[[0-9a-f:]+\]):(\d{1,5})$/;
-
-/** `192.0.2.1:53` as its parts. */
-const Endpoint = z
-  .string()
-  .regex(endpoint, { error: "Not an address with a port" })
-  .transform((text) => {
-    const [, address = "", port = ""] = endpoint.exec(text) ?? [];
-    return { address: address.replace(/^\[|\]$/g, ""), port: Number(port) };
-  });
 
 const list = z
   .string()

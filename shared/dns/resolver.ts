@@ -1,9 +1,9 @@
+import type { Endpoint } from "../endpoint.ts";
 import type { Answer, Delegation, Resolver } from "./answer.ts";
 import { openBudget } from "./budget.ts";
 import type { Question } from "./exchange.ts";
 import type { Fault } from "./outcome.ts";
 import { ianaRoots } from "./roots.ts";
-import type { Endpoint } from "./transport.ts";
 import { type Ground, type Walk, walkDown } from "./walk.ts";
 import { wireName } from "./wire-name.ts";
 import { openZoneCuts } from "./zone-cuts.ts";

@@ -1,10 +1,8 @@
 import { createSocket } from "node:dgram";
 import { connect, isIP } from "node:net";
 
+import type { Endpoint } from "../endpoint.ts";
 import { type Message, readMessage } from "./message.ts";
-
-/** Where a nameserver listens: an IP address and a port. */
-export type Endpoint = { address: string; port: number };
 
 /** One query in wire format, and which messages are its answer. */
 export type Query = { bytes: Buffer; isAnswer: (message: Message) => boolean };

@@ -1,7 +1,7 @@
+import type { Endpoint } from "../endpoint.ts";
 import type { Budget } from "./budget.ts";
 import { type Question, ask } from "./exchange.ts";
 import { type Fault, type Outcome, faults, outcomeOf } from "./outcome.ts";
-import type { Endpoint } from "./transport.ts";
 import type { ZoneCuts } from "./zone-cuts.ts";
 import { type Places, type Zone, publicEndpoints, zoneOf } from "./zone-servers.ts";
 

@@ -1,6 +1,6 @@
+import type { Endpoint } from "../endpoint.ts";
 import { isPublicUnicast } from "../public-address.ts";
 import type { Referral } from "./outcome.ts";
-import type { Endpoint } from "./transport.ts";
 import { isWithin } from "./wire-name.ts";
 
 /** A zone and where its servers are; `hosts` are those whose addresses have to be looked up first. */

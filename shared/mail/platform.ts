@@ -1,15 +1,6 @@
 import * as z from "zod";
 
-const endpoint = /^((?:\d{1,3}\.){3}\d{1,3}|\[[0-9a-f:]+\]):(\d{1,5})$/;
-
-const Endpoint = z
-  .string()
-  .regex(endpoint, { error: "Write an IP address with a port: mail proxies take no names" })
-  .transform((text) => {
-    const [, host = "", port = ""] = endpoint.exec(text) ?? [];
-    return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
-  });
-export type Endpoint = z.output<typeof Endpoint>;
+import { Endpoint } from "../endpoint.ts";
 
 /** Where the mail servers of this deployment are, for the proxy that asks who may log in. */
 const Environment = z.object({

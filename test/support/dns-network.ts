@@ -6,13 +6,14 @@ import { type Answer, type DecodedPacket, type Packet, AUTHORITATIVE_ANSWER, dec
 import { onTestFinished } from "vitest";
 
 import { authoritative } from "../../infra/local/dns-authority.ts";
+import type { ServedRRset } from "../../infra/local/dns-records-wire.ts";
 import type { DnsAnswer } from "../../infra/local/dns-respond.ts";
 import { startDnsServer } from "../../infra/local/dns-server.ts";
 import type { DnsZone } from "../../infra/local/dns-zone-match.ts";
 import { type ResolverOptions, openResolver } from "../../shared/dns/resolver.ts";
 import type { RRset } from "../../shared/dns/rrset.ts";
-import type { Endpoint } from "../../shared/dns/transport.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
+import type { Endpoint } from "../../shared/endpoint.ts";
 
 /** A nameserver on loopback that the network has at an address of the public internet. */
 type Nameserver = {
@@ -33,6 +34,12 @@ export const a = (name: string, ...addresses: string[]): RRset => ({
   type: "A",
   ttl: 300,
   data: addresses.map((address) => ({ type: "A", address })),
+});
+export const ptr = (name: string, ...hosts: string[]): ServedRRset => ({
+  name,
+  type: "PTR",
+  ttl: 300,
+  data: hosts.map((host) => ({ type: "PTR", host })),
 });
 export const ns = (name: string, ...hosts: string[]): RRset => ({
   name,
@@ -158,12 +165,12 @@ export type Internet = DnsNetwork & {
   /** The server of the top-level domain `test`. */
   registry: Nameserver;
   /** What the registry has; one can change it at any time. */
-  registered: RRset[];
+  registered: ServedRRset[];
   open: (options?: ResolverOptions) => ReturnType<typeof openResolver>;
 };
 
 /** The root, and `test` with what is registered in it. */
-export async function internet(...registered: RRset[]): Promise<Internet> {
+export async function internet(...registered: ServedRRset[]): Promise<Internet> {
   const network = dnsNetwork();
   const rrsets = [ns("test", "a.nic.test"), ...registered];
   const registry = await network.add((question) => serving({ name: "test", rrsets })(question));

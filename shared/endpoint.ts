@@ -1,0 +1,24 @@
+import { isIP } from "node:net";
+
+import * as z from "zod";
+
+const form = /^(?<address>[0-9.]+|\[[0-9a-f:.]+\]):(?<port>\d{1,5})$/i;
+
+/** Where a server is, by its address. */
+export type Endpoint = { address: string; port: number };
+
+/** `192.0.2.1:25` or `[2001:db8::1]:25` as its parts; undefined when it is neither. */
+export function readEndpoint(text: string): Endpoint | undefined {
+  const { address = "", port = "" } = form.exec(text)?.groups ?? {};
+  const plain = address.replace(/^\[|\]$/g, "");
+  const isWhole = isIP(plain) === (address.startsWith("[") ? 6 : 4);
+  return isWhole && Number(port) >= 1 && Number(port) <= 65_535 ? { address: plain, port: Number(port) } : undefined;
+}
+
+/** An endpoint in a setting: an IP address with a port, an IPv6 one in brackets. */
+export const Endpoint = z.string().transform((text, context): Endpoint => {
+  const read = readEndpoint(text);
+  if (read) return read;
+  context.addIssue({ code: "custom", message: "Write an IP address with a port, such as 10.0.0.5:25 or [fd00::5]:25" });
+  return z.NEVER;
+});

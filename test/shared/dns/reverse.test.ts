@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { ServedRRset } from "../../../infra/local/dns-records-wire.ts";
+import type { Resolver } from "../../../shared/dns/answer.ts";
+import { openResolver } from "../../../shared/dns/resolver.ts";
+import { addressAt, canonicalAddress, forwardConfirmed, reverseName } from "../../../shared/dns/reverse.ts";
+import { type DnsNetwork, a, cname, delegated, dnsNetwork, ptr, serving, txt } from "../../support/dns-network.ts";
+
+const four = "45.12.0.7";
+const six = "2a01:4f8::7";
+
+const aaaa = (name: string, address: string): ServedRRset => ({
+  name,
+  type: "AAAA",
+  ttl: 300,
+  data: [{ type: "AAAA", address }],
+});
+
+/** A resolver of an internet in which the root's server has all these records. */
+async function internetWith(
+  rrsets: ServedRRset[],
+  network: DnsNetwork = dnsNetwork(),
+): Promise<{ resolver: Resolver; asked: string[] }> {
+  const root = await network.add(serving({ name: "", rrsets }));
+  const resolver = openResolver({
+    roots: [root.endpoint],
+    route: network.route,
+    tryTimeoutMs: 2_000,
+    timeoutMs: 10_000,
+  });
+  return { resolver, asked: root.asked };
+}
+
+async function stateOf(ip: string, ...rrsets: ServedRRset[]) {
+  const { resolver } = await internetWith(rrsets);
+  return forwardConfirmed(resolver, ip);
+}
+
+test.each([
+  ["192.0.2.10", "10.2.0.192.in-addr.arpa"],
+  ["255.254.0.1", "1.0.254.255.in-addr.arpa"],
+  ["2001:db8::567:89ab", "b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"],
+  ["::ffff:192.0.2.10", "10.2.0.192.in-addr.arpa"],
+])("names %s %s", (ip, name) => {
+  expect(reverseName(ip)).toBe(name);
+});
+
+test.each(["", "192.0.2", "010.0.0.1", "0x7f.1", "fe80::1%eth0", "mail.example.com", "192.0.2.1 "])(
+  "has no name for %j, which is no address",
+  (text) => {
+    expect(() => reverseName(text)).toThrow("not an IP address");
+  },
+);
+
+test("has the same name for all spellings of an address, and another one for every other address", () => {
+  const groups = fc.tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0x1000, max: 0xffff })));
+  fc.assert(
+    fc.property(groups, (parts) => {
+      const spelling = parts.map((part) => part.toString(16)).join(":");
+      const name = reverseName(spelling);
+      expect(reverseName(spelling.toUpperCase())).toBe(name);
+      expect(
+        name
+          .replace(/\.ip6\.arpa$/, "")
+          .split(".")
+          .toReversed()
+          .join(""),
+      ).toBe(spelling.replaceAll(":", ""));
+    }),
+  );
+});
+
+test("finds the address that a reverse name is of, in its canonical spelling", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (ip) => {
+      const canonical = canonicalAddress(ip);
+      expect(addressAt(reverseName(ip))).toBe(canonical);
+      expect(canonicalAddress(canonical)).toBe(canonical);
+      expect(reverseName(canonical)).toBe(reverseName(ip));
+    }),
+  );
+});
+
+test.each([
+  "in-addr.arpa",
+  "2.0.192.in-addr.arpa",
+  "1.10.2.0.192.in-addr.arpa",
+  "256.2.0.192.in-addr.arpa",
+  "010.2.0.192.in-addr.arpa",
+  "10.2.0.192.in-addr.arpa.example.com",
+  "8.b.d.0.1.0.0.2.ip6.arpa",
+  `g.${"0.".repeat(31)}ip6.arpa`,
+  `aa.${"0.".repeat(31)}ip6.arpa`,
+  "mail.example.com",
+  "",
+])("finds no address at %j", (name) => {
+  expect(addressAt(name)).toBeUndefined();
+});
+
+test("confirms an IPv4 address whose name has an A record of it, among others", async () => {
+  const state = await stateOf(
+    four,
+    ptr(reverseName(four), "Mail.example.test"),
+    a("mail.example.test", "45.1.1.1", four),
+  );
+  expect(state).toEqual({
+    status: "confirmed",
+    rdns: "mail.example.test",
+    message: "45.12.0.7 is mail.example.test, in both directions.",
+  });
+});
+
+test.each([six, "2A01:04F8:0:0:0:0:0:7", "2a01:4f8::0.0.0.7"])(
+  "confirms the IPv6 address %s by its value",
+  async (ip) => {
+    const state = await stateOf(ip, ptr(reverseName(six), "mail.example.test"), aaaa("mail.example.test", six));
+    expect(state).toMatchObject({ status: "confirmed", rdns: "mail.example.test" });
+  },
+);
+
+test("asks two questions about an address with one name", async () => {
+  const { resolver, asked } = await internetWith([
+    ptr(reverseName(four), "mail.example.test"),
+    a("mail.example.test", four),
+  ]);
+  await forwardConfirmed(resolver, four);
+  expect(asked).toEqual(["7.0.12.45.in-addr.arpa PTR", "mail.example.test A"]);
+});
+
+test("follows the alias of a range that is delegated without being a whole octet (RFC 2317), and the name's own", async () => {
+  const network = dnsNetwork();
+  const zone = "0/28.0.12.45.in-addr.arpa";
+  const holder = await network.add(serving({ name: zone, rrsets: [ptr(`7.${zone}`, "mail.example.test")] }));
+  const { resolver } = await internetWith(
+    [
+      ...delegated(zone, holder),
+      cname(reverseName(four), `7.${zone}`),
+      cname("mail.example.test", "host.example.test"),
+      a("host.example.test", four),
+    ],
+    network,
+  );
+  expect(await forwardConfirmed(resolver, four)).toMatchObject({ status: "confirmed", rdns: "mail.example.test" });
+  expect(holder.asked).toEqual([`7.${zone} PTR`]);
+});
+
+test("takes the alphabetically first of several names that lead back", async () => {
+  const names = ["z.example.test", "b.example.test", "a.example.test", "c.example.test"];
+  const leading = names.filter((name) => name !== "a.example.test").map((name) => a(name, four));
+  const state = await stateOf(four, ptr(reverseName(four), ...names), ...leading);
+  expect(state).toMatchObject({ status: "confirmed", rdns: "b.example.test" });
+});
+
+test("looks at ten names at most, and says to keep one", async () => {
+  const names = Array.from({ length: 11 }, (_, index) => `h${String(index).padStart(2, "0")}.example.test`);
+  const { resolver, asked } = await internetWith([ptr(reverseName(four), ...names), a("h10.example.test", four)]);
+  expect(await forwardConfirmed(resolver, four)).toEqual({
+    status: "unconfirmed",
+    rdns: "h00.example.test",
+    message: "45.12.0.7 has 11 names, of which 10 were looked at and none leads back: keep one PTR record.",
+  });
+  expect(asked).toHaveLength(11);
+});
+
+const withoutName = {
+  status: "unconfirmed",
+  rdns: null,
+  message: "45.12.0.7 has no name: have its provider set its PTR record to the host's name.",
+};
+
+test("says that an address without a PTR record has no name", async () => {
+  expect(await stateOf(four)).toEqual(withoutName);
+  expect(await stateOf(four, txt(reverseName(four), "nothing to see"))).toEqual(withoutName);
+});
+
+test("takes the root for no name", async () => {
+  expect(await stateOf(four, ptr(reverseName(four), ""))).toEqual(withoutName);
+});
+
+test.each([
+  ["does not exist", []],
+  ["has other addresses", [a("mail.example.test", "45.12.0.8")]],
+  ["has only an address of the other family", [aaaa("mail.example.test", six)]],
+  ["leads inside", [a("mail.example.test", "127.0.0.1", "10.0.0.1")]],
+])("says which record is missing where the name %s", async (_, rrsets) => {
+  expect(await stateOf(four, ptr(reverseName(four), "mail.example.test"), ...rrsets)).toEqual({
+    status: "unconfirmed",
+    rdns: "mail.example.test",
+    message:
+      "The PTR record says mail.example.test, which does not lead to 45.12.0.7: add the A record 45.12.0.7 there.",
+  });
+});
+
+test("names all names that do not lead back", async () => {
+  const state = await stateOf(six, ptr(reverseName(six), "b.example.test", "a.example.test"));
+  expect(state).toMatchObject({
+    rdns: "a.example.test",
+    message:
+      "The PTR record says a.example.test or b.example.test, which does not lead to 2a01:4f8::7: add the AAAA record 2a01:4f8::7 there.",
+  });
+});
+
+test("knows nothing while the nameservers of the address are silent", async () => {
+  const network = dnsNetwork();
+  const silent = await network.addAsLiked({});
+  const root = await network.add(serving({ name: "", rrsets: delegated("45.in-addr.arpa", silent) }));
+  const resolver = openResolver({ roots: [root.endpoint], route: network.route, tryTimeoutMs: 20, timeoutMs: 500 });
+  const { status, rdns, message } = await forwardConfirmed(resolver, four);
+  expect([status, rdns]).toEqual(["unknown", null]);
+  expect(message).toContain("the nameservers of 45.in-addr.arpa do not answer");
+});
+
+/** A host whose nameserver is at this address, and the address's PTR record. */
+const hostBehind = (address: string): ServedRRset[] => [
+  ptr(reverseName(four), "mail.example.test"),
+  ...delegated("example.test", { address }),
+];
+
+test("knows the name, and no more, while the nameservers of the name are silent", async () => {
+  const network = dnsNetwork();
+  const silent = await network.addAsLiked({});
+  const root = await network.add(serving({ name: "", rrsets: hostBehind(silent.address) }));
+  const resolver = openResolver({ roots: [root.endpoint], route: network.route, tryTimeoutMs: 20, timeoutMs: 500 });
+  expect(await forwardConfirmed(resolver, four)).toEqual({
+    status: "unknown",
+    rdns: "mail.example.test",
+    message: "It could not be found out now: the nameservers of example.test do not answer. Try again later.",
+  });
+});
+
+test("confirms by one name while the nameservers of another are silent", async () => {
+  const network = dnsNetwork();
+  const silent = await network.addAsLiked({});
+  const rrsets = [
+    ptr(reverseName(four), "mail.example.test", "z.other.test"),
+    ...delegated("example.test", silent),
+    a("z.other.test", four),
+  ];
+  const root = await network.add(serving({ name: "", rrsets }));
+  const resolver = openResolver({ roots: [root.endpoint], route: network.route, tryTimeoutMs: 20, timeoutMs: 500 });
+  expect(await forwardConfirmed(resolver, four)).toMatchObject({ status: "confirmed", rdns: "z.other.test" });
+});
+
+test("sends nothing to a name's nameservers that are not on the public internet", async () => {
+  const network = dnsNetwork();
+  const { resolver } = await internetWith(hostBehind("127.0.0.1"), network);
+  const state = await forwardConfirmed(resolver, four);
+  expect(state).toMatchObject({ status: "unknown", rdns: "mail.example.test" });
+  expect(network.routed).toEqual([]);
+});

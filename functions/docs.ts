@@ -14,26 +14,38 @@ const mediaTypes: Record<string, string> = {
   ".png": "image/png",
 };
 
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** The viewer of the reference has styles and images in its own code. */
+const policyOf = (more: { style: string; image: string } = { style: "", image: "" }): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self'${more.style}`,
+    `img-src 'self'${more.image}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+const verifyPath = "/verify";
+
+/** People come to that page with a link's token: nothing of it is kept, and it is always the one that is deployed. */
+const verifyHeaders = { "cache-control": "no-store", "content-security-policy": policyOf() };
+const docsHeaders = {
+  "cache-control": "public, max-age=300",
+  "content-security-policy": policyOf({ style: " 'unsafe-inline'", image: " data:" }),
+};
 
 /** The file behind a path: the document, or one flat file of the pages; a name with a slash or a dot first is none. */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";
+  if (path === verifyPath) return "docs/verify.html";
   if (path === "/docs") return "docs/index.html";
   const name = /^\/docs\/([a-z0-9][a-z0-9.-]*)$/.exec(path)?.[1];
   return name === undefined ? undefined : `docs/${extname(name) === "" ? `${name}.html` : name}`;
 }
 
-/** Serves the OpenAPI document and the reference pages, which lie beside the bundle. */
+/** Serves the OpenAPI document, the reference pages and the one that verifies, which lie beside the bundle. */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
@@ -42,7 +54,7 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   if (file === undefined || content === undefined) return sealed(failureResponse(notFound(), requestId), requestId);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
-  const headers = { "content-type": type, "cache-control": "public, max-age=300", "content-security-policy": policy };
+  const headers = { "content-type": type, ...(event.rawPath === verifyPath ? verifyHeaders : docsHeaders) };
   return sealed(
     { statusCode: 200, headers, body: content.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText },
     requestId,

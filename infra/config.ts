@@ -1,7 +1,9 @@
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod";
 
+import { readEndpoint } from "../shared/endpoint.ts";
 import { readEnvironment } from "../shared/env.ts";
+import { MailSender } from "../shared/providers/mail-sender.ts";
 
 /** Given as a list or as one string with commas. */
 const Origins = z
@@ -17,6 +19,10 @@ const Origins = z
   .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin is scheme://host[:port]")));
 
 const hostName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
+
+const SecretName = z.string().regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN");
+
+const Server = z.string().refine((text) => readEndpoint(text) !== undefined, { error: "an IP address with a port" });
 
 const Settings = z.object({
   /** Names the deployment; the stack is `hosted-mail-<stage>`. */
@@ -37,10 +43,7 @@ const Settings = z.object({
   throttleRatePerSecond: z.coerce.number().int().positive().default(500),
   throttleBurst: z.coerce.number().int().positive().default(1000),
   /** A secret in Secrets Manager as shared/providers/payments.ts wants it; without it top-ups answer an error. */
-  paymentsSecretName: z
-    .string()
-    .regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN")
-    .optional(),
+  paymentsSecretName: SecretName.optional(),
   /** Where customers reach the API. */
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
   /** The zone whose names domains are delegated to: docs/domains.md says what it has to have. */
@@ -53,19 +56,22 @@ const Settings = z.object({
     .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
     .optional(),
   /** A secret in Secrets Manager: at least 16 characters that the mail servers show in `X-Mail-Key`; without it they get errors. */
-  mailSecretName: z
+  mailSecretName: SecretName.optional(),
+  /** Who the API's own mail is from, such as `Hosted Mail <no-reply@example.com>`; no-reply in the mail zone, if not said. */
+  mailFrom: z
     .string()
-    .regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN")
+    .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
+    .optional(),
+  /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/smtp-url.ts) for that mail, instead of SES. */
+  smtpSecretName: SecretName.optional(),
+  /** A configuration set of SES for that mail. */
+  sesConfigurationSet: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")
     .optional(),
   /** The relay that sends mail, and the server that has the mailboxes, as the mail proxy reaches them: `10.0.0.5:25`. */
-  smtpRelay: z
-    .string()
-    .regex(/^[0-9a-f.:[\]]+:\d+$/, "an IP address with a port")
-    .optional(),
-  imapServer: z
-    .string()
-    .regex(/^[0-9a-f.:[\]]+:\d+$/, "an IP address with a port")
-    .optional(),
+  smtpRelay: Server.optional(),
+  imapServer: Server.optional(),
   /** Where payers return to when a checkout does not say. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
 });
@@ -101,6 +107,14 @@ export function readConfig(context: (key: string) => unknown, env: Record<string
   // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
   if (settings.paymentsSecretName !== undefined && settings.publicUrl === undefined) {
     throw new Error("Payers come back to the API: paymentsSecretName needs publicUrl, such as the output ApiUrl.");
+  }
+  const { mailFrom, smtpSecretName, sesConfigurationSet } = settings;
+  const sends = mailFrom !== undefined || smtpSecretName !== undefined || sesConfigurationSet !== undefined;
+  if (sends && settings.publicUrl === undefined) {
+    throw new Error("Mail leads to the API: mailFrom, smtpSecretName and sesConfigurationSet need publicUrl.");
+  }
+  if (smtpSecretName !== undefined && sesConfigurationSet !== undefined) {
+    throw new Error("Mail goes out by SES or by SMTP: give either sesConfigurationSet or smtpSecretName.");
   }
   const issuers = settings.issuers ?? placeholderIssuers;
   // A list that the functions would refuse is refused here, before anything is deployed.

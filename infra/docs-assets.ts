@@ -11,9 +11,13 @@ import { openApiDocument } from "./openapi.ts";
 const pages = resolve(import.meta.dirname, "docs");
 const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
-/** What the `docs` Lambda serves: the OpenAPI document, the reference page with its viewer, the table of errors. */
+/**
+ * What the `docs` Lambda serves: the OpenAPI document, the reference page with its viewer, the table of errors, and the
+ * page that confirms a forwarding.
+ */
 export function docsAssets(): Asset[] {
-  const local = ["index.html", "docs.js", "docs.css"].map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
+  const names = ["index.html", "docs.js", "docs.css", "verify.html", "verify.js", "verify.css"];
+  const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
   const served = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
   return [
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },

@@ -4,6 +4,7 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
+import { domainOf, MailSender, senderIn } from "../shared/providers/mail-sender.ts";
 import type { Port } from "../shared/route.ts";
 import { allow } from "./allow.ts";
 import type { Config } from "./config.ts";
@@ -15,7 +16,9 @@ export type Outside = {
   files: Bucket;
   payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl" | "publicUrl">;
   hosting: Pick<Config, "delegationSetId">;
-  mail: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
+  /** Mail has links to the API in it: without its address none is sent. */
+  mail: Pick<Config, "publicUrl" | "mailFrom" | "mailZone" | "smtpSecretName" | "sesConfigurationSet">;
+  mailServers: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
 };
 
 /** Whether requests reach a function, or none does. */
@@ -44,23 +47,25 @@ const zoneActions = [
   "ListResourceRecordSets",
 ].map((name) => `route53:${name}`);
 
+const readSecret = ["secretsmanager:GetSecretValue"];
+
 /** A door seals secrets and signs the addresses of files; a worker opens secrets and writes files. */
-const actions: Record<Side, Record<Port, readonly string[]>> = {
+const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = {
   door: {
     secrets: ["kms:Decrypt", "kms:Encrypt"],
-    payments: ["secretsmanager:GetSecretValue"],
+    payments: readSecret,
     files: ["s3:GetObject"],
     registrar: registrarActions,
     dns: zoneActions,
-    mail: ["secretsmanager:GetSecretValue"],
+    mail_servers: readSecret,
   },
   worker: {
     secrets: ["kms:Decrypt"],
-    payments: ["secretsmanager:GetSecretValue"],
+    payments: readSecret,
     files: ["s3:AbortMultipartUpload", "s3:PutObject"],
     registrar: registrarActions,
     dns: zoneActions,
-    mail: ["secretsmanager:GetSecretValue"],
+    mail_servers: readSecret,
   },
 };
 
@@ -68,19 +73,39 @@ const fileKinds = ["exports/*", "invoices/*"];
 
 /** What the use of ports allows a function, by the names of policies. */
 export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
-  const resources: Record<Port, string | readonly string[] | undefined> = {
+  const resources: Record<Exclude<Port, "mail">, string | readonly string[] | undefined> = {
     secrets: outside.secretsKey.keyArn,
     payments: secretArnOf(outside.files, outside.payments.paymentsSecretName),
     files: fileKinds.map((kind) => outside.files.arnForObjects(kind)),
     registrar: "*",
     dns: "*",
-    mail: secretArnOf(outside.files, outside.mail.mailSecretName),
+    mail_servers: secretArnOf(outside.files, outside.mailServers.mailSecretName),
+  };
+  const policyOf = (port: Port): PolicyDocument | undefined => {
+    if (port === "mail") return sendingPolicy(outside);
+    const resource = resources[port];
+    return resource === undefined ? undefined : allow(actions[side][port], ...[resource].flat());
   };
   return Object.fromEntries(
     uses.flatMap((port): [string, PolicyDocument][] => {
-      const resource = resources[port];
-      return resource === undefined ? [] : [[port, allow(actions[side][port], ...[resource].flat())]];
+      const policy = policyOf(port);
+      return policy === undefined ? [] : [[port, policy]];
     }),
+  );
+}
+
+/** Mail goes out by SES, under the domain that it is from, unless there is an SMTP server for it. */
+function sendingPolicy({ files, mail }: Outside): PolicyDocument | undefined {
+  if (mail.publicUrl === undefined) return undefined;
+  const secret = secretArnOf(files, mail.smtpSecretName);
+  if (secret !== undefined) return allow(readSecret, secret);
+  const { address } = mail.mailFrom === undefined ? senderIn(mail.mailZone) : MailSender.parse(mail.mailFrom);
+  const named = (resource: string, resourceName: string | undefined): string[] =>
+    resourceName === undefined ? [] : [Stack.of(files).formatArn({ service: "ses", resource, resourceName })];
+  return allow(
+    ["ses:SendEmail"],
+    ...named("identity", domainOf(address)),
+    ...named("configuration-set", mail.sesConfigurationSet),
   );
 }
 
@@ -111,10 +136,11 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
       DNS_PROVIDER: "route53",
       DNS_DELEGATION_SET: outside.hosting.delegationSetId,
     },
-    mail: {
-      MAIL_SECRET_NAME: outside.mail.mailSecretName,
-      MAIL_SMTP_RELAY: outside.mail.smtpRelay,
-      MAIL_IMAP_SERVER: outside.mail.imapServer,
+    mail: sendingEnvironment(outside),
+    mail_servers: {
+      MAIL_SECRET_NAME: outside.mailServers.mailSecretName,
+      MAIL_SMTP_RELAY: outside.mailServers.smtpRelay,
+      MAIL_IMAP_SERVER: outside.mailServers.imapServer,
     },
   };
   return Object.fromEntries(
@@ -122,6 +148,18 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
       .flatMap((port) => Object.entries(variables[port]))
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+}
+
+function sendingEnvironment({ mail }: Outside): Record<string, string | undefined> {
+  const { publicUrl, mailFrom, smtpSecretName, sesConfigurationSet } = mail;
+  if (publicUrl === undefined) return {};
+  return {
+    MAIL_PROVIDER: smtpSecretName === undefined ? "ses" : "smtp",
+    MAIL_FROM: mailFrom,
+    SMTP_URL_SECRET_NAME: smtpSecretName,
+    SES_CONFIGURATION_SET: sesConfigurationSet,
+    PUBLIC_URL: publicUrl,
+  };
 }
 
 /** Tells cdk-nag why a role of a function that uses some ports has a wildcard. */

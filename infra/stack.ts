@@ -32,6 +32,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
       payments: config,
       hosting: config,
       mail: config,
+      mailServers: config,
     },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,

@@ -14,10 +14,20 @@ const mcpConfiguration = (baseUrl: string, token: string): string =>
     },
   });
 
-type About = { dataDir: string; database: string; dnsPort: number | undefined; mailKey: string | undefined };
+type About = {
+  dataDir: string;
+  database: string;
+  dnsPort: number | undefined;
+  hasOutbox: boolean;
+  mailKey: string | undefined;
+};
 
 /** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
-export function banner(baseUrl: string, demo: DemoTokens, { dataDir, database, dnsPort, mailKey }: About): string {
+export function banner(
+  baseUrl: string,
+  demo: DemoTokens,
+  { dataDir, database, dnsPort, hasOutbox, mailKey }: About,
+): string {
   const token = demo.accounts[0]?.owner.token ?? "";
   return `
 The hosted mail API runs at ${baseUrl}
@@ -33,13 +43,13 @@ OpenAPI     ${baseUrl}/v1/public/openapi.json
 Tokens      ${baseUrl}/_local/tokens
 Clock       ${baseUrl}/_local/clock
 Events      ${baseUrl}/_local/events
-${
-  dnsPort === undefined
-    ? ""
-    : `Registry    ${baseUrl}/_local/registry
+${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
+    dnsPort === undefined
+      ? ""
+      : `Registry    ${baseUrl}/_local/registry
 DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
 `
-}${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; delete the folder to begin again)
+  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; delete the folder to begin again)
 Database    ${database}
 Stop        Ctrl-C
 `;

@@ -41,6 +41,7 @@ export async function setEnvironment(
   if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
   env["DNS_PROVIDER"] ??= "embedded";
   env["REGISTRAR"] ??= "embedded";
+  env["MAIL_PROVIDER"] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
   if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);
   if (env["PAYMENTS_SECRET_NAME"] === undefined) {

@@ -58,6 +58,7 @@ async function main(settings: Settings): Promise<void> {
       ...settings,
       database,
       dnsPort: runtime.dnsPort,
+      hasOutbox: process.env["MAIL_PROVIDER"] === "embedded",
       mailKey: process.env["MAIL_SECRET"],
     }),
   );

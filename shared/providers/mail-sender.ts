@@ -1,0 +1,28 @@
+import * as z from "zod";
+
+/** Who mail is from: a name in printable ASCII (it may be empty) and an address. */
+export type MailSender = { name: string; address: string };
+
+const address = String.raw`[a-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]`;
+const form = new RegExp(
+  String.raw`^(?:(?<name>[^\x00-\x1f"\\<>\x7f-\uffff]{1,100}?) +<(?<of>${address})>|(?<alone>${address}))$`,
+);
+
+/** `Hosted Mail <no-reply@example.com>`, or an address alone. */
+export const MailSender = z
+  .string()
+  .regex(form, { error: "Write it as: Hosted Mail <no-reply@example.com>", abort: true })
+  .transform((text): MailSender => {
+    const { name = "", of, alone = "" } = form.exec(text)?.groups ?? {};
+    return { name: name.trim(), address: of ?? alone };
+  });
+
+/** Who mail is from where nobody said so: an address in the zone of the mail hosts. */
+export const senderIn = (mailZone: string): MailSender => ({ name: "Hosted Mail", address: `no-reply@${mailZone}` });
+
+/** As it stands in a header: `"Hosted Mail" <no-reply@example.com>`. */
+export const writtenSender = ({ name, address }: MailSender): string =>
+  name === "" ? address : `"${name}" <${address}>`;
+
+/** The domain of an address. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1);

@@ -1,0 +1,42 @@
+import { isIP } from "node:net";
+
+import * as z from "zod";
+
+/** An SMTP server (RFC 5321), how its connection is encrypted, and how to log in there. */
+export type SmtpServer = {
+  host: string;
+  port: number;
+  /** From the start (RFC 8314), by STARTTLS or not at all (RFC 3207), or never. */
+  tls: "implicit" | "required" | "off";
+  login?: { user: string; password: string };
+};
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+
+const ports = { "smtp:": 587, "smtps:": 465 } as const;
+
+const Tls = z.enum(["required", "off"]).nullable();
+
+/**
+ * Reads `smtp://user:password@host:port` (port 587 if not said) or `smtps://…` (465). `smtp:` begins with STARTTLS and
+ * sends nothing without it, but to this machine: `?tls=off` and `?tls=required` say it otherwise. Throws, with nothing
+ * of the text, for anything else.
+ */
+export function readSmtpUrl(text: string): SmtpServer {
+  const invalid = new Error("This is not smtp://user:password@host:port, or smtps://….");
+  const { protocol, hostname, port, username, password, pathname, searchParams, hash } = parseUrl(text) ?? {};
+  if (protocol !== "smtp:" && protocol !== "smtps:") throw invalid;
+  const host = (hostname ?? "").replaceAll(/^\[|\]$/g, "").toLowerCase();
+  const given = Tls.safeParse(searchParams?.get("tls") ?? null);
+  const extra = [...(searchParams?.keys() ?? [])].some((name) => name !== "tls") || hash !== "";
+  const isSecure = protocol === "smtps:";
+  if (host === "" || !given.success || extra || !["", "/"].includes(pathname ?? "")) throw invalid;
+  if (isSecure && given.data === "off") throw invalid;
+  const tls = isSecure ? "implicit" : (given.data ?? (isLoopback(host) ? "off" : "required"));
+  const login = { user: decodeURIComponent(username ?? ""), password: decodeURIComponent(password ?? "") };
+  const server = { host, port: port ? Number(port) : ports[protocol], tls } as const;
+  return login.user === "" ? server : { ...server, login };
+}
+
+const parseUrl = (text: string): URL | undefined => URL.parse(text.trim()) ?? undefined;

@@ -8,12 +8,16 @@ import type { Command } from "./command.ts";
 import { commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
 import { eventCommands } from "./event-commands.ts";
+import { feedbackCommands } from "./feedback-commands.ts";
+import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
   ...limitCommands,
   ...billingCommands,
+  ...feedbackCommands,
+  ...ipCommands,
   ...eventCommands,
 };
 
@@ -94,14 +98,25 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   throw new Misuse(complaints.join("\n"));
 }
 
+const textOf = (value: unknown): string =>
+  typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+
+/** Customers wrote some of it: what a terminal would obey is written as JSON escapes it. */
+const harmless = (text: string): string =>
+  text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+
 async function run({ command, options, tableName, json }: Parsed): Promise<void> {
   const connection = await connect(tableName);
   try {
     const answer = await command.run(connection.table, options, connection);
     const lines = Object.entries(answer).flatMap(([name, value]) =>
-      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${String(value)}`,
+      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${textOf(value)}`,
     );
-    process.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join("\n")}\n(${connection.place})\n`);
+    const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.place})`;
+    process.stdout.write(`${harmless(text)}\n`);
   } finally {
     await connection.close();
   }
@@ -116,7 +131,7 @@ try {
   const wantsStack = process.env["DEBUG"] !== undefined;
   const hint = error instanceof Misuse ? "\nnpm run operator -- --help shows what there is." : "";
   process.stderr.write(
-    `${error instanceof Error ? (missing ? "There is no such account, client or owner." : wantsStack ? error.stack : error.message) : String(error)}${hint}\n`,
+    `${error instanceof Error ? (missing ? "There is no such account, client, owner, feedback or dedicated IP." : wantsStack ? error.stack : error.message) : String(error)}${hint}\n`,
   );
   process.exitCode = error instanceof Misuse ? 2 : 1;
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
+import { Attributes } from "../attributes.ts";
 import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
 import { visibleText, visibleTextError } from "../text.ts";
@@ -26,15 +27,9 @@ export const GroupDescription = z
   .nullish()
   .meta({ description: "A description for people; up to 2,000 characters." });
 
-const attributesLimitBytes = 8_192;
-
-export const GroupAttributes = z
-  .record(z.string(), z.unknown())
-  .nullish()
-  .refine((attributes) => Buffer.byteLength(JSON.stringify(attributes ?? {})) <= attributesLimitBytes, {
-    error: "Attributes may hold 8 KiB at most",
-  })
-  .meta({ description: "Anything of your own to keep with the group; up to 8 KiB of JSON." });
+export const GroupAttributes = Attributes.nullish().meta({
+  description: "Anything of your own to keep with the group; up to 8 KiB of JSON, 20 levels deep.",
+});
 
 const PermissionContext = z
   .object({

@@ -1,0 +1,109 @@
+import * as z from "zod";
+
+import { Attributes } from "../attributes.ts";
+import { defineKind } from "../changes/kind.ts";
+import { Id, ordinalOf } from "../ids.ts";
+import { rowKey, type List } from "../table/ranked-list.ts";
+import type { Key } from "../table/writes.ts";
+import { visibleLines, visibleLinesError, visibleText, visibleTextError } from "../text.ts";
+import { Timestamp } from "../time.ts";
+
+/*
+ * Access patterns
+ *   feedback of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#feedback
+ *     … in a status                                            ACCOUNT#<id> / LIST#feedback/<status>
+ *   feedback of all accounts, for the operator                 FEEDBACK / LIST#feedback
+ *     … in a status                                            FEEDBACK / LIST#feedback/<status>
+ *   the account that one is of                                 FEEDBACK#<id> / FEEDBACK
+ */
+type Filter = { account?: string | undefined; status?: FeedbackStatus | undefined };
+
+/** The list of all feedback that matches. Rows are whole in the list of an account, and pointers in the others. */
+export const feedbackMatching = ({ account, status }: Filter): List => ({
+  partition: account === undefined ? "FEEDBACK" : `ACCOUNT#${account}`,
+  name: status === undefined ? "feedback" : `feedback/${status}`,
+});
+export const feedbackKey = (accountId: string, id: string): Key =>
+  rowKey(feedbackMatching({ account: accountId }), ordinalOf(id) ?? 2 ** 40);
+export const feedbackPlaceKey = (id: string): Key => ({ PK: `FEEDBACK#${id}`, SK: "FEEDBACK" });
+
+export const FeedbackPointer = z.object({ account_id: z.string(), id: z.string() });
+
+const FeedbackCategory = z.enum(["bug_report", "product_feedback", "feature_request", "other"]);
+
+export const FeedbackStatus = z.enum(["new", "in_review", "planned", "done", "declined"]);
+export type FeedbackStatus = z.output<typeof FeedbackStatus>;
+
+/** Text of several lines, which end with a line feed wherever it was written. */
+export const FeedbackText = z
+  .string()
+  .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
+  .trim()
+  .max(10_000)
+  .regex(visibleLines, { error: visibleLinesError });
+
+export const NewFeedback = z
+  .strictObject({
+    category: FeedbackCategory.meta({ description: "What kind of feedback it is." }),
+    title: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }).meta({
+      description: "What it is about, in one line: 1 to 200 characters after trimming.",
+    }),
+    description: FeedbackText.min(1).meta({
+      description: "All there is to say, in as many lines as it takes: 1 to 10,000 characters after trimming.",
+    }),
+    attributes: Attributes.nullish().meta({
+      description: "What may help to understand it, such as a version; up to 8 KiB of JSON, 20 levels deep.",
+    }),
+    paid_product_feature: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether it is about something that you pay for." }),
+  })
+  .meta({ id: "FeedbackCreate", description: "Feedback on the product." });
+export type NewFeedback = z.output<typeof NewFeedback>;
+
+export const Feedback = z
+  .object({
+    id: Id.meta({ description: "The feedback's id." }),
+    account_id: Id.meta({ description: "The account it was submitted in." }),
+    category: FeedbackCategory.meta({ description: "What kind of feedback it is." }),
+    title: z.string().meta({ description: "What it is about." }),
+    description: z.string().meta({ description: "All that was said; lines end with a line feed." }),
+    attributes: z.record(z.string(), z.unknown()).meta({ description: "What was sent along; empty if nothing was." }),
+    paid_product_feature: z.boolean().meta({ description: "Whether it is about something that is paid for." }),
+    status: FeedbackStatus.meta({ description: "What became of it: `new` until somebody looked at it." }),
+    created_by_user_id: Id.meta({ description: "The id of the user or service account that submitted it." }),
+    submitter_email: z.string().meta({ description: "The e-mail address of that at the time, as `me.get` has it." }),
+    submitter_name: z
+      .string()
+      .nullable()
+      .meta({ description: "The name of that; null when the issuer does not tell it, and for service accounts." }),
+    created_at: Timestamp.meta({ description: "When it was submitted." }),
+    updated_at: Timestamp.meta({ description: "When it last changed." }),
+    admin_notes: z.string().nullable().meta({ description: "What was answered to it; null until something is." }),
+  })
+  .meta({ id: "Feedback", description: "Feedback on the product, and what became of it." });
+export type Feedback = z.output<typeof Feedback>;
+
+export const feedbackKind = defineKind({
+  name: "feedback",
+  verbs: ["submitted", "updated"],
+  view: Feedback,
+  seenWith: "account.view",
+});
+
+export const StoredFeedback = Feedback.extend({
+  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  attributes: z.string(),
+  /** Where it stands in the lists of its status: its account's, and that of all accounts. */
+  place_in_account: z.int(),
+  place_in_all: z.int(),
+  version: z.int(),
+});
+export type StoredFeedback = z.output<typeof StoredFeedback>;
+
+/** Feedback as it is shown, from what is stored of it. */
+export const feedbackView = (stored: StoredFeedback): Feedback => ({
+  ...Feedback.omit({ attributes: true }).parse(stored),
+  attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
+});

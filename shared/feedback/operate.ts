@@ -1,0 +1,81 @@
+import { change } from "../changes/kind.ts";
+import { operatorCommit } from "../changes/operator.ts";
+import { notFound } from "../errors.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Reader, Table } from "../table/table.ts";
+import {
+  feedbackKey,
+  feedbackKind,
+  feedbackMatching,
+  feedbackPlaceKey,
+  FeedbackPointer,
+  feedbackView,
+  StoredFeedback,
+  type Feedback,
+  type FeedbackStatus,
+} from "./feedback.ts";
+import { planLeaving, readStatusLists } from "./status-lists.ts";
+
+/** A page of the feedback of all accounts, newest first, or of what matches. */
+export async function listFeedback(
+  table: Reader,
+  filter: { account?: string | undefined; status?: FeedbackStatus | undefined },
+  page: PageQuery,
+): Promise<{ items: Feedback[]; total: number }> {
+  const { rows, total } = await readRows(table, feedbackMatching(filter), { ...spanOf(page), order: "newest" });
+  const pointers = rows.map((row) => FeedbackPointer.parse(row));
+  const items = await table.getMany(pointers.map(({ account_id, id }) => feedbackKey(account_id, id)));
+  return { items: items.map((item) => feedbackView(StoredFeedback.parse(item))), total };
+}
+
+async function current(table: Reader, accountId: string, id: string): Promise<StoredFeedback> {
+  const stored = await table.get(feedbackKey(accountId, id), StoredFeedback);
+  if (stored?.id !== id) throw notFound();
+  return stored;
+}
+
+/** One feedback, of whatever account; 404. */
+export async function getFeedback(table: Reader, id: string): Promise<Feedback> {
+  const place = await table.get(feedbackPlaceKey(id), FeedbackPointer);
+  if (!place) throw notFound();
+  return feedbackView(await current(table, place.account_id, id));
+}
+
+type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
+
+/** Says what became of feedback; notes that are not given stay, and null takes them away. 404. */
+export function setFeedbackStatus(
+  table: Table,
+  { accountId, id, status, notes }: Decision,
+  now: Date,
+): Promise<Feedback> {
+  const commit = operatorCommit(table, accountId, "feedback set-status", now);
+  return commit(async () => {
+    const before = await current(table, accountId, id);
+    const admin_notes = notes === undefined ? before.admin_notes : notes;
+    const isMoved = status !== before.status;
+    if (!isMoved && admin_notes === before.admin_notes) return { value: feedbackView(before), writes: [], changes: [] };
+    const [left, lists] = isMoved
+      ? await Promise.all([planLeaving(table, before), readStatusLists(table, accountId, status)])
+      : [[], undefined];
+    const after: StoredFeedback = {
+      ...before,
+      ...lists?.places,
+      status,
+      admin_notes,
+      updated_at: now.toISOString(),
+      version: before.version + 1,
+    };
+    const [was, is] = [feedbackView(before), feedbackView(after)];
+    return {
+      value: is,
+      writes: [
+        { put: { ...feedbackKey(accountId, id), ...after }, if: { id, version: before.version } },
+        ...left,
+        ...(lists?.append({ account_id: accountId, id }) ?? []),
+      ],
+      changes: [change(feedbackKind, "updated", id, { before: was, after: is })],
+    };
+  });
+}

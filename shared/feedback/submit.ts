@@ -1,0 +1,64 @@
+import type { Principal } from "../auth/principal.ts";
+import { change } from "../changes/kind.ts";
+import { idWithOrdinal } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { appendRows, readList } from "../table/ranked-list.ts";
+import {
+  feedbackKind,
+  feedbackMatching,
+  feedbackPlaceKey,
+  feedbackView,
+  type Feedback,
+  type NewFeedback,
+  type StoredFeedback,
+} from "./feedback.ts";
+import { readStatusLists } from "./status-lists.ts";
+
+/** What people call a principal; null where nobody told. */
+function nameOf({ first_name, last_name }: Principal): string | null {
+  const name = [first_name, last_name].flatMap((part) => part?.trim() || []).join(" ");
+  return name === "" ? null : name;
+}
+
+/** Keeps feedback of the principal on the product, for the operator to read. */
+export function submitFeedback(
+  accountId: string,
+  { attributes, ...input }: NewFeedback,
+  { principal, table, commit, now }: Context,
+): Promise<Feedback> {
+  return commit(async () => {
+    const [own, all, statusLists] = await Promise.all([
+      readList(table, feedbackMatching({ account: accountId })),
+      readList(table, feedbackMatching({})),
+      readStatusLists(table, accountId, "new"),
+    ]);
+    const [id, at] = [idWithOrdinal(own.state.next), now().toISOString()];
+    const stored: StoredFeedback = {
+      id,
+      account_id: accountId,
+      ...input,
+      attributes: JSON.stringify(attributes ?? {}),
+      status: "new",
+      created_by_user_id: principal.id,
+      submitter_email: principal.email,
+      submitter_name: nameOf(principal),
+      created_at: at,
+      updated_at: at,
+      admin_notes: null,
+      ...statusLists.places,
+      version: 1,
+    };
+    const pointer = { account_id: accountId, id };
+    const feedback = feedbackView(stored);
+    return {
+      value: feedback,
+      writes: [
+        ...appendRows(own.state, [stored]),
+        ...appendRows(all.state, [pointer]),
+        ...statusLists.append(pointer),
+        { put: { ...feedbackPlaceKey(id), ...pointer }, if: "absent" },
+      ],
+      changes: [change(feedbackKind, "submitted", id, { after: feedback })],
+    };
+  });
+}

@@ -1,0 +1,13 @@
+import type { Example } from "./examples.ts";
+import type { Account } from "./world.ts";
+
+export const feedbackExamples: Record<string, (account: Account) => Promise<Example>> = {
+  "feedback.submit": async ({ id }) => ({
+    account_id: id,
+    category: "feature_request",
+    title: "Sort mailboxes by name",
+    description: "With 300 mailboxes\nI look for one too long.",
+    attributes: { browser: "Firefox 150" },
+    paid_product_feature: true,
+  }),
+};

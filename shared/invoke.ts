@@ -2,6 +2,7 @@ import { asSuperAdmin, standingOf } from "./auth/access.ts";
 import { viewOf } from "./auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
+import type { Author } from "./changes/record.ts";
 import { recorder } from "./changes/recorder.ts";
 import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { claimKey, type Claim } from "./idempotency.ts";
@@ -48,7 +49,7 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   const claimed =
     key === undefined ? undefined : await claimKey(door.table, { principal, route, key, input, now: door.now() });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true };
-  const caller = { principal, permissions, claim: claimed, targetId: found?.id };
+  const caller = { principal, permissions, claim: claimed, found };
   const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
   return { input, output, replayed: false };
 }
@@ -86,23 +87,17 @@ type Caller = {
   principal: Principal;
   permissions: Permissions;
   claim: Claim | undefined;
-  targetId: string | undefined;
+  found: Located<unknown> | undefined;
 };
 
 function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
-  const { principal, permissions, claim } = caller;
-  const { table, requestId, log, now, sourceIp, userAgent } = door;
-  const author = {
-    action: route.name,
-    actor: { type: principal.type, id: principal.id, email: principal.email },
-    requestId,
-    ...(sourceIp === undefined ? {} : { sourceIp }),
-    ...(userAgent === undefined ? {} : { userAgent }),
-  };
-  const [accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
-    typeof id === "string" ? id : "",
+  const { principal, permissions, claim, found } = caller;
+  const { table, requestId, log, now } = door;
+  const author = authorOf(route, principal, door);
+  const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
+    typeof id === "string" ? id : undefined,
   );
-  const targetId = caller.targetId ?? lastId;
+  const targetId = found?.id ?? lastId;
   const { ifMatch } = headers;
   const commit = recorder({ table, accountId: accountId ?? "", author, now, claim, ifMatch, targetId });
   const answer = async <T>(value: T): Promise<T> => {
@@ -110,6 +105,19 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
     return value;
   };
   return { principal, permissions, requestId, table, commit, answer, keyId: claim?.id, ifMatch, log, now };
+}
+
+/** Who changes something. A stranger's address is nobody's business: the account's members read who did what. */
+function authorOf(route: Route, { type, id, email }: Principal, { requestId, sourceIp, userAgent }: Door): Author {
+  const action = route.name;
+  if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
+  return {
+    action,
+    actor: { type, id, email },
+    requestId,
+    ...(sourceIp === undefined ? {} : { sourceIp }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  };
 }
 
 async function run(
@@ -138,7 +146,11 @@ async function authorize(
   table: Table,
 ): Promise<Omit<Decided, "input">> {
   const accountId = input.params["account_id"];
-  if (typeof accountId !== "string" || route.public) return { permissions: noPermissions };
+  if (typeof accountId !== "string" || route.public) {
+    const found = await route.subject?.find(input, table);
+    if (route.subject && !found) throw missing(route, input);
+    return { permissions: noPermissions, found };
+  }
   const [own, found] = await Promise.all([
     standingOf(table, principal, accountId, route.access === "write"),
     route.subject?.find(input, table),

@@ -12,11 +12,20 @@ import type { Reader } from "./table/table.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** What of the outside world a function may need (shared/providers). */
-export type Port = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail";
+/**
+ * What of the outside world a function may need (shared/providers); `mail` sends mail to people, `mail_servers` tells
+ * the deployment's mail servers from others.
+ */
+export type Port = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
 /** A thing that the input names, as it is stored, and what contains it (itself first), for grants narrowed to that. */
-export type Located<T> = { id: string; scopes: Scope[]; thing: T };
+export type Located<T> = {
+  id: string;
+  scopes: Scope[];
+  thing: T;
+  /** The account it is of, where the path does not say. */
+  accountId?: string;
+};
 
 /** How the input names the thing a route is about. */
 export type Subject<I, T> = {

@@ -11,9 +11,10 @@ export const route = defineRoute({
   method: "PATCH",
   path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/active",
   summary: "Pause or resume a mailbox",
-  description: "Paused: no login and no sending, while mail still arrives. An extension of the specification.",
+  description: "Paused: no login and no sending, while mail still arrives.",
   capability: "mailbox.update",
   subject: mailboxInPath,
+  etag: true,
   access: "write",
   params: MailboxParams,
   body: z

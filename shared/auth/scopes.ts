@@ -1,6 +1,7 @@
 import { credentials } from "../credentials/credential.ts";
 import { domainKey } from "../domains/domain.ts";
 import { domainById, scopesOfDomain } from "../domains/find.ts";
+import { rules } from "../forwarding/rule.ts";
 import { mailboxByRef, scopesOfMailbox } from "../mailboxes/find.ts";
 import { mailboxKey } from "../mailboxes/mailbox.ts";
 import { locateScoped, scopedKey, type Family, type Scoped } from "../scoped/family.ts";
@@ -36,6 +37,7 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
     return found && { scopes: scopesOfMailbox(found), present: { check: mailboxKey(accountId, id), if: { id } } };
   },
   credential: scoped(credentials),
+  forwarding: scoped(rules),
 };
 
 /** Where a thing stands in the account: what it is inside of; undefined when the account does not have it. */

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
+import { routes } from "../../functions/routes.ts";
 import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
 import { buildEvent } from "../../infra/local/event.ts";
 import { createMatcher } from "../../infra/local/matcher.ts";
@@ -18,11 +20,19 @@ export type Sent = { token?: string | undefined; body?: unknown; headers?: Recor
 // oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever came back and asserts its shape
 export type Answer = { status: number; headers: Record<string, string>; body: any; text: string };
 
+/** The statuses of answers that came in no order, the lowest first. */
+export const statusesOf = (answers: readonly { status: number }[]): number[] =>
+  answers.map(({ status }) => status).toSorted((one, other) => one - other);
+
 /** The handler that a Lambda's file exports. */
 export async function handlerOf(lambda: Pick<LambdaSpec, "file">): Promise<Handler> {
   const module = (await import(resolve(import.meta.dirname, "../..", lambda.file))) as { handler: Handler };
   return module.handler;
 }
+
+/** Who needs no credential is told apart by where they are: each of a place of their own, the same for the same body. */
+const networkFor = (text: string): string =>
+  `2001:db8:${createHash("sha256").update(text).digest("hex").slice(0, 8).replace(/^.{4}/, "$&:")}::1`;
 
 /** The event API Gateway would build for a request. A string body is sent as it is, anything else as JSON. */
 export function eventOf(method: string, target: string, sent: Sent = {}): APIGatewayProxyEventV2 {
@@ -36,7 +46,9 @@ export function eventOf(method: string, target: string, sent: Sent = {}): APIGat
   const parsed = parseTarget(target);
   const matched = match(method, parsed.path);
   if (!matched) throw new Error(`nothing takes ${method} ${target}`);
-  const wire = { httpVersion: "1.1", sourceIp: "127.0.0.1", port: 8080, body: Buffer.from(text) };
+  const isPublic = routes.some((route) => route.public && route.name === matched.target.name);
+  const sourceIp = isPublic ? networkFor(text) : "127.0.0.1";
+  const wire = { httpVersion: "1.1", sourceIp, port: 8080, body: Buffer.from(text) };
   return buildEvent({ ...wire, method, rawHeaders: Object.entries(headers).flat() }, parsed, matched, new Date());
 }
 

@@ -18,6 +18,7 @@ async function scene(options: { name?: string; status?: string } = {}) {
     mailbox: `${local}@${name}`,
     mailbox_id: mailbox,
     account_id: account.id,
+    copies: [],
   });
   return { account, name, ada, bob, alias, to };
 }

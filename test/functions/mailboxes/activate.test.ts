@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { changesOf } from "../../../shared/changes/record.ts";
 import { mailboxKey } from "../../../shared/mailboxes/mailbox.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
-import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 async function scene() {
@@ -25,8 +25,17 @@ test("pauses and resumes, and each is one event", async () => {
   expect((await domainsRequest(account, "GET", `/${name}`)).body.mailbox_count).toBe(1);
   const resumed = await activate(true);
   expect(resumed.body.status).toBe("active");
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 2 }, new Date());
-  expect(rows.map(({ type }) => type)).toEqual(["mailbox.resumed", "mailbox.paused"]);
+  const types = (await recorded(account)).map(({ type }) => type);
+  expect(types.slice(0, 2)).toEqual(["mailbox.resumed", "mailbox.paused"]);
+});
+
+test("answers the entity tag that reading it has, and changes only what the caller last saw", async () => {
+  const { account, id, activate } = await scene();
+  const { headers } = await send(account, "GET", at(id));
+  const paused = await activate(false, { headers: { "if-match": headers["etag"] ?? "" } });
+  expect([paused.status, paused.headers["etag"]]).toEqual([200, (await send(account, "GET", at(id))).headers["etag"]]);
+  const late = await activate(true, { headers: { "if-match": headers["etag"] ?? "" } });
+  expect(late.body).toMatchObject({ status: 412, code: "precondition_failed" });
 });
 
 test("what is so already stays as it is, and is no event", async () => {
@@ -40,8 +49,7 @@ test("what is so already stays as it is, and is no event", async () => {
   }
   const answers = await Promise.all(Array.from({ length: 5 }, () => activate(true)));
   expect(statusesOf(answers)).toEqual(Array(5).fill(200));
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 9 }, new Date());
-  expect(rows.filter(({ type }) => type === "mailbox.resumed")).toHaveLength(1);
+  expect(await recorded(account, "mailbox.resumed")).toHaveLength(1);
 });
 
 test.each(["suspended", "provisioning", "deleting"])(

@@ -1,0 +1,25 @@
+import * as z from "zod";
+
+import { setActive } from "../../shared/forwarding/manage.ts";
+import { ForwardingRule, ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "forwarding.activate",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/active",
+  summary: "Pause or resume a forwarding rule",
+  description: "While it is paused no copies go out. What its recipient agreed to stays.",
+  capability: "forwarding.manage",
+  subject: ruleInPath,
+  access: "write",
+  params: RuleParams,
+  body: z
+    .strictObject({ active: z.boolean().meta({ description: "Whether copies go out." }) })
+    .meta({ id: "ForwardingRuleActivate", description: "Whether a forwarding rule is switched on." }),
+  output: ForwardingRule,
+  run: ({ params, body }, context) => setActive(params.account_id, params.forwarding_id, body.active, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,23 @@
+import { deleteRule } from "../../shared/forwarding/remove.ts";
+import { ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute, Empty } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "forwarding.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}",
+  summary: "Delete a forwarding rule",
+  description: "No copies go out from then on, and a link or code that was sent is of no use.",
+  capability: "forwarding.manage",
+  subject: ruleInPath,
+  access: "write",
+  params: RuleParams,
+  output: Empty,
+  run: async ({ params }, context) => {
+    await deleteRule(params.account_id, params.forwarding_id, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

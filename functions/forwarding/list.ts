@@ -1,0 +1,29 @@
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { listRules, RuleQuery } from "../../shared/forwarding/list.ts";
+import { ForwardingRule } from "../../shared/forwarding/rule.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "forwarding.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/forwarding",
+  summary: "List forwarding rules",
+  description: "The forwarding rules the caller may see, oldest first.",
+  capability: "forwarding.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: RuleQuery,
+  output: pageOf(ForwardingRule, "forwarding rules").meta({
+    id: "ForwardingRuleListResponse",
+    description: "A page of forwarding rules.",
+  }),
+  run: async ({ params, query }, context) => {
+    const { page, page_size } = query;
+    return { ...(await listRules(params.account_id, query, context)), page, page_size };
+  },
+});
+
+export const handler = http(route);

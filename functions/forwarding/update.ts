@@ -1,0 +1,29 @@
+import * as z from "zod";
+
+import { retarget } from "../../shared/forwarding/manage.ts";
+import { ForwardingRule, ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { TargetEmail } from "../../shared/forwarding/target.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "forwarding.update",
+  method: "PATCH",
+  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}",
+  summary: "Update a forwarding rule",
+  description:
+    "Sends its copies to another address, which is asked first as for a new rule: until it agrees, none go out.",
+  capability: "forwarding.manage",
+  subject: ruleInPath,
+  access: "write",
+  limit: "outbound",
+  params: RuleParams,
+  body: z
+    .strictObject({ target_email: TargetEmail })
+    .meta({ id: "ForwardingRuleUpdate", description: "What of a forwarding rule changes." }),
+  output: ForwardingRule,
+  problems: ["forwarding_exists", "forwarding_loop"],
+  run: ({ params, body }, context) => retarget(params.account_id, params.forwarding_id, body.target_email, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,34 @@
+import * as z from "zod";
+
+import { agreeByCode } from "../../../shared/forwarding/confirm.ts";
+import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/forwarding/rule.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+const Code = z
+  .string()
+  .max(20)
+  .regex(/^\s*\d{3}[\s-]?\d{3}\s*$/, { error: "Write the six digits of the code" })
+  .overwrite((text) => text.replaceAll(/\D/g, ""))
+  .meta({ description: "The six digits in the last mail to the recipient.", examples: ["123456"] });
+
+export const route = defineRoute({
+  name: "forwarding.verification.confirm",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/confirm",
+  summary: "Confirm recipient verification",
+  description:
+    "The recipient agrees by the code in the mail to them, which they tell the customer. After five tries a code is of no use, right or wrong: send a new one. It confirms every rule of the account that waits for the same address.",
+  capability: "forwarding.manage",
+  subject: ruleInPath,
+  access: "write",
+  resumes: true,
+  limit: "sensitive",
+  params: RuleParams,
+  body: z.strictObject({ code: Code }).meta({ id: "ForwardingConfirm", description: "The code." }),
+  output: ForwardingRule,
+  problems: ["verification_failed", "verification_not_needed"],
+  run: ({ params, body }, context) => agreeByCode(params.account_id, params.forwarding_id, body.code, context),
+});
+
+export const handler = http(route);

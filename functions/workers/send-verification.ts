@@ -1,0 +1,26 @@
+import type { EventBridgeEvent } from "aws-lambda";
+import * as z from "zod";
+
+import { clock } from "../../shared/clock.ts";
+import { sendVerification } from "../../shared/forwarding/send.ts";
+import { createLog } from "../../shared/log.ts";
+import { mailHere } from "../../shared/providers/mail.ts";
+import { publicUrl } from "../../shared/public-url.ts";
+import { runtime } from "../../shared/runtime.ts";
+import { openTable } from "../../shared/table/table.ts";
+
+const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
+
+/**
+ * Sends the mail that asks the recipient of a forwarding rule, by the event that it was asked for. Rejects, to be called
+ * again, when it cannot be sent now.
+ */
+export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
+  const { account_id, resource } = Detail.parse(detail);
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  const log = createLog(env.LOG_LEVEL, { worker: "send_verification" }, env.LOG_FORMAT);
+  const mail = mailHere(table, clock);
+  await sendVerification(account_id, resource.id, { table, mail, publicUrl: publicUrl(), now: clock, log });
+  log.info("verification dealt with", { account_id, forwarding_id: resource.id });
+}

@@ -1,0 +1,73 @@
+import { change, type Change } from "../changes/kind.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { mayMail, tooManyMails } from "./mailed.ts";
+import { askedWrites, endedWrites, getProof, linkHours } from "./proof.ts";
+import { ruleKind, ruleView, type StoredRule } from "./rule.ts";
+
+type Planned = { rule: StoredRule; writes: Write[]; changes: Change[] };
+
+/** When a link that is asked for now ends. */
+const expiryOf = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
+
+/**
+ * What has a mail sent to the recipient of a rule, with a new link and code: the ones before are of no use from then
+ * on. The worker sends it, by the change that is recorded. 429.
+ */
+export async function planRequest(table: Reader, accountId: string, rule: StoredRule, now: Date): Promise<Planned> {
+  const planned = await planRequestIfDue(table, accountId, rule, now);
+  if ("waitMs" in planned) throw tooManyMails(planned.waitMs);
+  return planned;
+}
+
+/** As `planRequest`, but when the address was written to enough, it says for how long. */
+export async function planRequestIfDue(
+  table: Reader,
+  accountId: string,
+  rule: StoredRule,
+  now: Date,
+): Promise<Planned | { waitMs: number }> {
+  const mail = await mayMail(table, rule.target_email, now);
+  if ("waitMs" in mail) return mail;
+  const proof = await getProof(table, accountId, rule.id);
+  const expiresAt = expiryOf(now);
+  const asked: StoredRule = {
+    ...rule,
+    verification_state: "pending",
+    verification_sent_at: now.toISOString(),
+    verification_expires_at: expiresAt,
+    verification_verified_at: null,
+  };
+  return {
+    rule: asked,
+    writes: [mail.note, ...askedWrites(accountId, rule.id, proof, expiresAt)],
+    changes: [change(ruleKind, "verification_requested", rule.id, { after: ruleView(asked, now) })],
+  };
+}
+
+/**
+ * What a rule to a new target waits for. Where the address was written to enough no mail goes out: the recipient of
+ * several rules of an account agrees to all of them at once.
+ */
+export async function planNewTarget(
+  table: Reader,
+  accountId: string,
+  rule: StoredRule,
+  isInternal: boolean,
+  now: Date,
+): Promise<Planned> {
+  const waiting: StoredRule = {
+    ...rule,
+    verification_required: !isInternal,
+    verification_state: isInternal ? "internal" : "pending",
+    verification_sent_at: null,
+    verification_expires_at: null,
+    verification_verified_at: null,
+  };
+  if (!isInternal) {
+    const planned = await planRequestIfDue(table, accountId, waiting, now);
+    if (!("waitMs" in planned)) return planned;
+  }
+  const proof = await getProof(table, accountId, rule.id);
+  return { rule: waiting, writes: endedWrites(accountId, rule.id, proof), changes: [] };
+}

@@ -1,0 +1,66 @@
+import { mailboxesAt } from "../forwarding/here.ts";
+import { isSameScope, placesOf } from "../forwarding/loops.ts";
+import type { FoundMailbox } from "../mailboxes/find.ts";
+import { scopesAround, type MailScope } from "../scoped/scope.ts";
+import type { Reader } from "../table/table.ts";
+
+/** A copy of a mail: for a mailbox of the account by its id, or for an address elsewhere. */
+export type MailCopy = { address: string; mailbox_id: string | null };
+
+/** How often copies are sent on from one mailbox of the account to the next. */
+const longestChain = 10;
+
+const addressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
+
+type Step = { found: FoundMailbox; by: MailScope | undefined };
+
+/**
+ * Where copies of the mail of a mailbox go, by the rules that flow around it, and on from the mailboxes of the account
+ * that get one: each address once, and never back to the mailbox itself. A rule sends no copies on of what rules of its
+ * own scope brought.
+ */
+export async function copiesOf(table: Reader, accountId: string, first: FoundMailbox): Promise<MailCopy[]> {
+  const mailboxes = new Map([[first.mailbox.id, first]]);
+  const outside = new Set<string>();
+  let steps: Step[] = [{ found: first, by: undefined }];
+  for (let chain = 0; chain < longestChain && steps.length > 0; chain += 1) {
+    const targets = await targetsFrom(table, accountId, steps);
+    const here = await mailboxesAt(
+      table,
+      accountId,
+      targets.map(({ address }) => address),
+    );
+    const next: Step[] = [];
+    for (const { address, by, isInternal } of targets) {
+      const found = here.get(address);
+      if (found && !mailboxes.has(found.mailbox.id)) {
+        mailboxes.set(found.mailbox.id, found);
+        next.push({ found, by });
+      }
+      // A mailbox of the account that is gone was never asked, and may be somebody else's address by now.
+      if (!found && !isInternal) outside.add(address);
+    }
+    steps = next;
+  }
+  return [
+    ...[...mailboxes.values()]
+      .filter(({ mailbox }) => mailbox.id !== first.mailbox.id)
+      .map((found) => ({ address: addressOf(found), mailbox_id: found.mailbox.id })),
+    ...[...outside].map((address) => ({ address, mailbox_id: null })),
+  ];
+}
+
+/** The targets of all rules that flow and apply to some mailboxes. */
+async function targetsFrom(table: Reader, accountId: string, steps: readonly Step[]) {
+  const wanted = steps.flatMap(({ found: { domain }, by }) =>
+    scopesAround(accountId, domain).filter((scope) => by === undefined || !isSameScope(scope, by)),
+  );
+  const scopes = [...new Map(wanted.map((scope) => [`${scope.type}#${scope.id}`, scope])).values()];
+  const places = await Promise.all(scopes.map((scope) => placesOf(table, accountId, scope)));
+  return places.flatMap((some, index) =>
+    some.flatMap(({ target_email, flows, is_internal }) => {
+      const by = scopes[index];
+      return flows && by ? [{ address: target_email, by, isInternal: is_internal }] : [];
+    }),
+  );
+}

@@ -1,0 +1,225 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { newWorkspace } from "../../support/auth.ts";
+import { setStored } from "../../support/domain-work.ts";
+import { storedOf } from "../../support/doors.ts";
+import { adding, agreedRule, mailed, mailsTo, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { newAccount, newMember } from "../../support/world.ts";
+
+test("a rule to somebody elsewhere waits for them, and a mail asks them", async () => {
+  const account = await newAccount();
+  const { name, id } = await home(account);
+  const target = stranger("Ada.L");
+  const { status, body } = await adding(account, ` ${target.toUpperCase()} `, { domain: name });
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.any(String),
+    scope_type: "domain",
+    scope_id: id,
+    target_email: target.toLowerCase(),
+    active: true,
+    verification_required: true,
+    verification_state: "pending",
+    verification_sent_at: body.created_at,
+    verification_expires_at: new Date(Date.parse(body.created_at) + 48 * 3_600_000).toISOString(),
+    verification_verified_at: null,
+    created_at: expect.stringMatching(/\.\d{3}Z$/),
+    updated_at: body.created_at,
+  });
+  const { mail, token, code } = await mailed(account, body);
+  expect(mail.to).toBe(target.toLowerCase());
+  expect(mail.text).toContain(account.name);
+  expect(mail.text).toContain(name);
+  expect(token).toMatch(/^[\w-]{22}$/);
+  expect(code).toMatch(/^\d{6}$/);
+  const stored = JSON.stringify(await storedOf(account));
+  expect([stored.includes(token), stored.includes(`"${code}"`)]).toEqual([false, false]);
+});
+
+test("a mailbox of the account is internal by its address or an alias, and nobody is asked", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada"]);
+  await send(account, "POST", at(ada, "/aliases"), { alias: "countess" });
+  for (const local of ["ada", "countess", "ADA+lists"]) {
+    const { status, body } = await adding(account, `${local}@${name}`);
+    expect([status, body.verification_state, body.verification_required, body.verification_sent_at]).toEqual([
+      201,
+      "internal",
+      false,
+      null,
+    ]);
+    expect(await mailsTo(body.target_email)).toEqual([]);
+  }
+});
+
+test("another account's mailbox is asked as anybody is, and so is one that the caller does not see", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [mine, theirs] = [await home(account), await home(other)];
+  await stocked(account, mine.name, ["ada"]);
+  await stocked(other, theirs.name, ["bob"]);
+  expect((await adding(account, `bob@${theirs.name}`)).body.verification_state).toBe("pending");
+  const manager = await newMember(account, { capability: "forwarding.manage" });
+  const { body } = await adding(account, `ada@${mine.name}`, {}, manager);
+  expect([body.verification_state, body.verification_required]).toEqual(["pending", true]);
+});
+
+const refused: [target: string, message: RegExp][] = [
+  ["", /one address/],
+  ["ada", /one address/],
+  ["@example.com", /one address/],
+  ["ada@", /one address/],
+  ["ada@localhost", /one address/],
+  ["ada@example.com,bob@example.com", /one address/],
+  ["ada@192.0.2.1", /one address/],
+  ["Ada <ada@example.com>", /before the @|one address/],
+  ["a b@example.com", /before the @/],
+  ['"ada"@example.com', /before the @/],
+  ["ada..l@example.com", /before the @/],
+  [".ada@example.com", /before the @/],
+  ["bücher@example.com", /ASCII/],
+  ["ada\r\nbcc:bob@example.com", /before the @|ASCII|one address/],
+  [`${"a".repeat(65)}@example.com`, /one address/],
+  [`ada@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example.com`, /254|one address/],
+];
+
+test("refuses what is no address that mail can be sent to, at its place, and keeps nothing", async () => {
+  const account = await newRoomyAccount();
+  const before = await storedOf(account);
+  for (const [target, message] of refused) {
+    const { status, body } = await adding(account, target);
+    expect([status, body.detail], target).toEqual([
+      422,
+      [expect.objectContaining({ loc: ["body", "target_email"], msg: expect.stringMatching(message) })],
+    ]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("a domain and a workspace together are refused, and so is a domain that goes", async () => {
+  const account = await newAccount();
+  const { name, workspace_id } = await home(account);
+  expect((await adding(account, stranger(), { domain: name, workspace_id })).body.detail).toMatchObject([
+    { loc: ["body", "workspace_id"] },
+  ]);
+  await setStored(account, name, { status: "releasing", is_open: false });
+  expect((await adding(account, stranger(), { domain: name })).body).toMatchObject({
+    code: "domain_not_ready",
+    domain_status: "releasing",
+  });
+});
+
+test("a scope has one rule to a target, also when two are made at once, and other scopes may have another", async () => {
+  const account = await newRoomyAccount();
+  const { name } = await home(account);
+  const target = stranger();
+  const answers = await Promise.all([1, 2, 3].map(() => adding(account, target, { domain: name })));
+  expect(statusesOf(answers)).toEqual([201, 409, 409]);
+  const made = answers.find(({ status }) => status === 201)?.body.id;
+  const conflict = answers.find(({ status }) => status === 409)?.body;
+  expect(conflict).toMatchObject({ code: "forwarding_exists", conflicts_with: made });
+  expect((await adding(account, target)).status).toBe(201);
+});
+
+test("many rules to one address ask it once, and who agrees to one agrees to all of that account", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const target = stranger();
+  const workspaces = await Promise.all([1, 2].map((index) => newWorkspace(account, `W${index}`)));
+  const first = await ruleTo(account, target);
+  const others = [];
+  for (const workspace_id of workspaces) others.push(await ruleTo(account, target, { workspace_id }));
+  const foreign = await ruleTo(other, target);
+  expect(others.map(({ verification_sent_at }) => verification_sent_at)).toEqual([null, null]);
+  expect(foreign.verification_sent_at).toBe(null);
+  const { token } = await mailed(account, first);
+  const agreed = await send(account, "POST", `forwarding/${first.id}/verification/confirm`, {
+    code: (await mailsTo(target)).at(-1)?.code,
+  });
+  expect(agreed.status).toBe(200);
+  for (const { id } of [first, ...others]) expect((await ruleNow(account, id))?.verification_state).toBe("verified");
+  expect((await ruleNow(other, foreign.id))?.verification_state).toBe("pending");
+  expect(token).not.toBe("");
+  expect(await mailsTo(target)).toHaveLength(1);
+});
+
+test("rules whose copies would come back over other scopes are refused, however many are in between", async () => {
+  const account = await newRoomyAccount();
+  const domains = [await home(account), await home(account), await home(account)];
+  for (const { name } of domains) await stocked(account, name, ["ada", "bob"]);
+  const [a = "", b = "", c = ""] = domains.map(({ name }) => name);
+  const [first, second] = [
+    await ruleTo(account, `ada@${b}`, { domain: a }),
+    await ruleTo(account, `ada@${c}`, { domain: b }),
+  ];
+  const { body } = await adding(account, `bob@${a}`, { domain: c });
+  expect(body).toMatchObject({ status: 409, code: "forwarding_loop" });
+  expect(new Set(body.conflicts_with)).toEqual(new Set([first.id, second.id]));
+  expect((await adding(account, stranger(), { domain: c })).status).toBe(201);
+  expect((await adding(account, `bob@${c}`, { domain: c })).status).toBe(201);
+});
+
+test("rules of one scope are no loop, nor is a rule to a mailbox of its own scope", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  await stocked(account, name, ["ada", "bob"]);
+  expect((await adding(account, `ada@${name}`, { domain: name })).status).toBe(201);
+  expect((await adding(account, `bob@${name}`, { domain: name })).status).toBe(201);
+});
+
+test("a request sent again with its key makes no second rule, and asks nobody again", async () => {
+  const account = await newAccount();
+  const headers = { "idempotency-key": randomUUID() };
+  const target_email = stranger();
+  const post = () => send(account, "POST", "forwarding", { target_email }, { headers });
+  const [first, again] = [await post(), await post()];
+  expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
+  expect((await send(account, "GET", "forwarding")).body.total).toBe(1);
+});
+
+test("a scope has twenty", async () => {
+  const account = await newRoomyAccount();
+  const { name } = await home(account);
+  await stocked(
+    account,
+    name,
+    Array.from({ length: 20 }, (_, index) => `box${index}`),
+  );
+  for (let index = 0; index < 20; index++) await ruleTo(account, `box${index}@${name}`, { domain: name });
+  expect((await adding(account, stranger(), { domain: name })).body.code).toBe("limit_reached");
+  expect((await adding(account, stranger())).status).toBe(201);
+});
+
+test("needs forwarding.manage on what it is for", async () => {
+  const account = await newAccount();
+  const { id, name, workspace_id } = await home(account);
+  const other = await home(account);
+  const scope = { type: "domain" as const, id };
+  const manager = await newMember(
+    account,
+    { capability: "forwarding.manage", scope },
+    { capability: "forwarding.view", scope },
+  );
+  expect((await adding(account, stranger(), { domain: name }, manager)).status).toBe(201);
+  expect((await adding(account, stranger(), { domain: other.name }, manager)).body.detail).toMatchObject([
+    { loc: ["body", "domain"] },
+  ]);
+  expect((await adding(account, stranger(), { workspace_id }, manager)).status).toBe(422);
+  expect((await adding(account, stranger(), {}, manager)).status).toBeGreaterThanOrEqual(403);
+});
+
+test("a rule goes with its domain, and no copies with it", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const rule = await agreedRule(account, stranger(), { domain: name });
+  const waiting = await ruleTo(account, stranger(), { domain: name });
+  const { token } = await mailed(account, waiting);
+  expect((await send(account, "DELETE", `domains/${name}`)).status).toBe(200);
+  expect(await ruleNow(account, rule.id)).toBe(undefined);
+  expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
+  const { press } = await import("../../support/forwarding.ts");
+  expect((await press(token)).status).toBe(422);
+});

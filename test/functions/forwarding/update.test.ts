@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+
+import { agreedRule, enter, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { home, send, stocked } from "../../support/mailboxes.ts";
+import { newAccount, newMember } from "../../support/world.ts";
+
+const retarget = (account: Parameters<typeof send>[0], id: string, target_email: string, options = {}) =>
+  send(account, "PATCH", ofRule(id), { target_email }, options);
+
+test("another target has to agree again, and what the one before was sent is of no use", async () => {
+  const account = await newAccount();
+  const [old, target] = [stranger(), stranger()];
+  const rule = await ruleTo(account, old);
+  const { token, code } = await mailed(account, rule);
+  const { status, body } = await retarget(account, rule.id, target);
+  expect([status, body.target_email, body.verification_state, body.active]).toEqual([200, target, "pending", true]);
+  expect((await press(token)).status).toBe(422);
+  expect((await enter(account, rule.id, code)).body).toMatchObject({ code: "verification_failed", tries_left: 0 });
+  expect((await press((await mailed(account, body)).token)).status).toBe(200);
+  expect((await ruleNow(account, rule.id))?.verification_state).toBe("verified");
+});
+
+test("the same target in any spelling changes nothing of what it agreed to", async () => {
+  const account = await newAccount();
+  const rule = await agreedRule(account);
+  const { status, body } = await retarget(account, rule.id, rule.target_email.toUpperCase());
+  expect([status, body]).toEqual([200, rule]);
+});
+
+test("a mailbox of the account as the new target gets copies at once", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  await stocked(account, name, ["ada"]);
+  const rule = await ruleTo(account, stranger());
+  const { body } = await retarget(account, rule.id, `ada@${name}`);
+  expect(body).toMatchObject({
+    verification_state: "internal",
+    verification_required: false,
+    verification_sent_at: null,
+    verification_expires_at: null,
+  });
+});
+
+test("refuses a target that the scope has already, or from which copies come back", async () => {
+  const account = await newAccount();
+  const [one, other] = [await home(account), await home(account)];
+  for (const { name } of [one, other]) await stocked(account, name, ["ada"]);
+  const target = stranger();
+  const first = await ruleTo(account, target, { domain: one.name });
+  const second = await ruleTo(account, stranger(), { domain: one.name });
+  await ruleTo(account, `ada@${one.name}`, { domain: other.name });
+  expect((await retarget(account, second.id, target)).body).toMatchObject({
+    code: "forwarding_exists",
+    conflicts_with: first.id,
+  });
+  expect((await retarget(account, second.id, `ada@${other.name}`)).body.code).toBe("forwarding_loop");
+  expect((await ruleNow(account, second.id))?.target_email).toBe(second.target_email);
+});
+
+test("needs forwarding.manage where the rule is", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const viewer = await newMember(account, { role: "viewer" });
+  expect((await retarget(account, rule.id, stranger(), { as: viewer })).body).toMatchObject({
+    status: 403,
+    required_capability: "forwarding.manage",
+  });
+});

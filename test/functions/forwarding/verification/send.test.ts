@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+
+import { mailedKey } from "../../../../shared/forwarding/target.ts";
+import { write } from "../../../support/domain-work.ts";
+import { agreedRule, enter, mailed, mailsTo, ofRule, press, ruleTo, stranger } from "../../../support/forwarding.ts";
+import { home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
+import { newAccount, type Account } from "../../../support/world.ts";
+
+const ask = (account: Account, id: string) => send(account, "POST", ofRule(id, "/verification/send"));
+
+/** As if the mails to an address were sent these many seconds ago. */
+const mailedAgo = (target: string, ...seconds: number[]): Promise<void> =>
+  write({
+    put: {
+      ...mailedKey(target),
+      at: seconds.map((ago) => new Date(Date.now() - ago * 1_000).toISOString()),
+      version: 1,
+    },
+  });
+
+test("a new mail is the end of the link and the code before it", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const old = await mailed(account, rule);
+  await mailedAgo(rule.target_email, 61);
+  const { status, body } = await ask(account, rule.id);
+  expect([status, body.verification_state]).toEqual([200, "pending"]);
+  expect((await press(old.token)).status).toBe(422);
+  expect((await enter(account, rule.id, old.code)).body.tries_left).toBe(0);
+  const fresh = await mailed(account, rule);
+  expect(fresh.token).not.toBe(old.token);
+  expect((await press(fresh.token)).status).toBe(200);
+  expect(await mailsTo(rule.target_email)).toHaveLength(2);
+});
+
+test("an address gets one mail a minute, also when asked for at once, and is told when to try again", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const refused = await ask(account, rule.id);
+  expect(refused.body).toMatchObject({ status: 429, code: "rate_limited", retry_after: expect.any(Number) });
+  expect(Number(refused.headers["retry-after"])).toBeLessThanOrEqual(60);
+  await mailedAgo(rule.target_email, 61);
+  expect(statusesOf(await Promise.all([1, 2, 3].map(() => ask(account, rule.id))))).toEqual([200, 429, 429]);
+});
+
+test("an address gets five mails a day, whichever accounts ask, and however its owner sorts it", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const target = stranger("ada");
+  const rule = await ruleTo(account, target);
+  await mailedAgo(target, 80_000, 60_000, 50_000, 40_000, 30_000);
+  const refused = await ask(account, rule.id);
+  expect(refused.body).toMatchObject({ status: 429, code: "rate_limited" });
+  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(6_000);
+  const theirs = await ruleTo(other, target.replace("@", "+other@"));
+  expect(theirs.verification_sent_at).toBe(null);
+  expect((await ask(other, theirs.id)).status).toBe(429);
+  await mailedAgo(target, 86_401, 60_000, 50_000, 40_000, 30_000);
+  expect((await ask(account, rule.id)).status).toBe(200);
+});
+
+test("nobody is asked who has agreed, or who is a mailbox of the account", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  await stocked(account, name, ["ada"]);
+  const rules = [await agreedRule(account), await ruleTo(account, `ada@${name}`)];
+  for (const { id } of rules) {
+    expect((await ask(account, id)).body).toMatchObject({ status: 409, code: "verification_not_needed" });
+  }
+});

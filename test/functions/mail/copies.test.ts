@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { write } from "../../support/domain-work.ts";
+import { agreedRule, mailed, ofRule, press, ruleTo, stranger } from "../../support/forwarding.ts";
+import { whereTo } from "../../support/mail-door.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { testTable, type Account } from "../../support/world.ts";
+
+/** The addresses that copies of mail to an address go to, those of mailboxes with a mark. */
+async function copiesOf(address: string): Promise<string[]> {
+  const { copies } = (await whereTo(address)) as unknown as {
+    copies: { address: string; mailbox_id: string | null }[];
+  };
+  return copies.map(({ address: to, mailbox_id }) => (mailbox_id === null ? to : `${to} (here)`)).toSorted();
+}
+
+/** An account with a domain of mailboxes ada and bob. */
+async function scene() {
+  const account = await newRoomyAccount();
+  const domain = await home(account);
+  await stocked(account, domain.name, ["ada", "bob"]);
+  return { account, domain, name: domain.name };
+}
+
+const setActive = (account: Account, id: string, active: boolean) =>
+  send(account, "PATCH", ofRule(id, "/active"), { active });
+
+test("the rules of its account, workspace and domain each send copies, and no others", async () => {
+  const { account, domain, name } = await scene();
+  const other = await home(account);
+  const [all, workspace, own] = [stranger("all"), stranger("workspace"), stranger("own")];
+  await agreedRule(account, all);
+  await agreedRule(account, workspace, { workspace_id: domain.workspace_id });
+  await agreedRule(account, own, { domain: name });
+  await agreedRule(account, stranger(), { domain: other.name });
+  await agreedRule(account, stranger(), { workspace_id: await newWorkspace(account, "Elsewhere") });
+  expect(await copiesOf(`ada@${name}`)).toEqual([all, own, workspace].toSorted());
+  expect(await whereTo(`nobody@${name}`)).toEqual({ status: 200, kind: "none" });
+});
+
+test("none go out before the recipient agreed, while it is paused, and once it is gone", async () => {
+  const { account, name } = await scene();
+  const target = stranger();
+  const rule = await ruleTo(account, target, { domain: name });
+  expect(await copiesOf(`ada@${name}`)).toEqual([]);
+  await press((await mailed(account, rule)).token);
+  expect(await copiesOf(`ada@${name}`)).toEqual([target]);
+  await setActive(account, rule.id, false);
+  expect(await copiesOf(`ada@${name}`)).toEqual([]);
+  await setActive(account, rule.id, true);
+  expect(await copiesOf(`ada@${name}`)).toEqual([target]);
+  await send(account, "PATCH", ofRule(rule.id), { target_email: stranger() });
+  expect(await copiesOf(`ada@${name}`)).toEqual([]);
+  await send(account, "DELETE", ofRule(rule.id));
+  expect(await copiesOf(`ada@${name}`)).toEqual([]);
+});
+
+test("an alias and the catch-all of a mailbox have the same copies as the mailbox", async () => {
+  const { account, name } = await scene();
+  const target = stranger();
+  await agreedRule(account, target, { domain: name });
+  await send(account, "POST", at(`ada@${name}`, "/aliases"), { alias: "sales" });
+  await send(account, "POST", at(`bob@${name}`, "/aliases"), { alias: "*" });
+  for (const local of ["ada+x", "sales", "anything"]) expect(await copiesOf(`${local}@${name}`)).toEqual([target]);
+});
+
+test("a mailbox of the account gets its copy by its own address, and none of its own mail", async () => {
+  const { account, name } = await scene();
+  await ruleTo(account, `ada+all@${name}`, { domain: name });
+  expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`]);
+  expect(await copiesOf(`ada@${name}`)).toEqual([]);
+});
+
+test("copies go on from one domain of the account to the next, each address once", async () => {
+  const { account, name } = await scene();
+  const [second, third] = [await home(account), await home(account)];
+  for (const domain of [second, third]) await stocked(account, domain.name, ["ada"]);
+  const target = stranger();
+  await ruleTo(account, `ada@${second.name}`, { domain: name });
+  await ruleTo(account, `ada@${third.name}`, { domain: second.name });
+  const asked = await ruleTo(account, target, { domain: third.name });
+  await ruleTo(account, target, { domain: name });
+  await press((await mailed(account, asked)).token);
+  expect(await copiesOf(`bob@${name}`)).toEqual(
+    [`ada@${second.name} (here)`, `ada@${third.name} (here)`, target].toSorted(),
+  );
+});
+
+test("a loop that came about without a rule being written sends each copy once", async () => {
+  const { account, name } = await scene();
+  const other = await home(account);
+  await ruleTo(account, `ada@${name}`, { domain: other.name });
+  const rule = await ruleTo(account, `bob@${other.name}`, { domain: name });
+  expect(rule.verification_state).toBe("pending");
+  await press((await mailed(account, rule)).token);
+  await stocked(account, other.name, ["bob"]);
+  expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`, `bob@${other.name} (here)`].toSorted());
+  expect(await copiesOf(`bob@${other.name}`)).toEqual([`ada@${name} (here)`]);
+});
+
+test("a mailbox that is gone gets none, also when its address is somebody else's by then", async () => {
+  const { account, name } = await scene();
+  await ruleTo(account, `ada@${name}`, { domain: name });
+  await send(account, "DELETE", at(`ada@${name}`));
+  expect(await copiesOf(`bob@${name}`)).toEqual([]);
+});
+
+test("a suspended account keeps its mail and sends no copies, and a name that is not proved has none", async () => {
+  const { account, name } = await scene();
+  await agreedRule(account, stranger(), { domain: name });
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  expect(await whereTo(`ada@${name}`)).toMatchObject({ kind: "mailbox", copies: [] });
+  await setAccountStatus(testTable(), account.id, "active", new Date());
+  await write({ update: holderKey(name), set: { firm: false } });
+  expect(await whereTo(`ada@${name}`)).toEqual({ status: 200, kind: "unknown" });
+});

@@ -11,14 +11,20 @@ import { families } from "./openapi-families.ts";
 import { headerComponents, requestHeaders } from "./openapi-headers.ts";
 import { mcpRoute } from "./openapi-mcp.ts";
 import { responsesOf } from "./openapi-responses.ts";
+import { specifiedRoutes } from "./specified-routes.ts";
 
 const needs = ({ capability, open }: Route): string =>
   capability === null ? `Needs no capability. ${open ?? ""}`.trim() : `Needs the capability \`${capability}\`.`;
+
+/** What calls functions, code mode and MCP, is no function itself and in no list of them. */
+const isExtension = (route: Route): boolean =>
+  routes.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
   const door = { isFunction: routes.includes(route), isRpc: route === mcpRoute };
   const notes = [
+    isExtension(route) ? "An extension of the specification." : "",
     needs(route),
     `Rate limit: \`${route.limit}\`.`,
     door.isFunction ? `Code mode: \`${route.name}\`.` : "",
@@ -28,6 +34,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
     summary: route.summary,
     description: [route.description, ...notes].filter(Boolean).join("\n\n"),
     ...(route.public ? { security: [] } : {}),
+    ...(isExtension(route) ? { "x-extension": true } : {}),
     tags: [route.name.split(".")[0] ?? route.name],
     requestParams: {
       path: route.params,
@@ -63,7 +70,7 @@ const limitRows = Object.entries(limitClasses).map(
   ([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`,
 );
 
-const description = `Manage hosted-mail accounts: workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode.
+const description = `Manage hosted-mail accounts: workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
 
 ## Rate limits
 

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+
+import { routes } from "../functions/routes.ts";
+import { openApiDocument } from "../infra/openapi.ts";
+import { specifiedRoutes } from "../infra/specified-routes.ts";
+
+/** The functions of the specified routes, in the words of the decisions (section 3). */
+const decided = `accounts.list · accounts.get · me.get · workspaces.{list,add,get,update,delete} ·
+  domains.{list,search,purchase,move,verify,get,health,update,delete} · dns_records.{list,add,update,delete} ·
+  mailboxes.{list,export,add,bulk,get,update,delete,reveal_credentials} · mailboxes.aliases.{create,delete} ·
+  credentials.{list,add,update,delete} · forwarding.{list,add,update,activate,delete} ·
+  forwarding.verification.{send,confirm} · forwarding.verify ·
+  dedicated_ips.{list,available_options,claim,authorize,get,delete} · dedicated_ips.domains.{assign,unassign} ·
+  billing.invoices.list · billing.transactions.list · billing.plan.{cancel,change} · billing.current_plan.get ·
+  billing.topup_session.create · billing.checkout_result.get · billing.wallet_balance.get · feedback.submit ·
+  auth.authorizations.{grant,list,revoke} · auth.groups.{create,delete}`;
+
+/** What we have beyond the specification, by what each is for. */
+const additions: Record<string, string> = {
+  "connect a domain one already owns": "domains.add",
+  "pause and resume": "mailboxes.activate",
+  "a new password to reveal": "mailboxes.rotate_password",
+  "register a host of one's own": "dedicated_ips.add",
+  "labels that domains can have": "tags.{list,add,delete}",
+  "beyond the five specified functions of auth": `auth.groups.{list,get,update} · auth.groups.members.{list,add,remove} ·
+    auth.role_assignments.{list,assign,revoke} · auth.service_accounts.{list,create,rotate,revoke}`,
+  "events at one's own servers": `webhooks.{list,add,get,update,delete,rotate_secret,test} ·
+    webhooks.deliveries.{list,redeliver}`,
+  "the audit log": "audit.list",
+  "zone files in and out": "dns_records.{import,export}",
+  "an account with 100,000 mailboxes exports": "mailboxes.exports.get",
+};
+
+/** The names in a list as the decisions write it: `a.{b,c} · d`. */
+const namesIn = (list: string): string[] =>
+  list.split("·").flatMap((part) => {
+    const [, family = "", members] = /^\s*([\w.]+?)(?:\.\{([\w,]+)\})?\s*$/.exec(part) ?? [];
+    return members === undefined ? [family] : members.split(",").map((member) => `${family}.${member}`);
+  });
+
+const places = new Map(routes.map(({ name, method, path }) => [name, `${method} ${path}`]));
+const specified = Object.entries(specifiedRoutes);
+const added = Object.values(additions).flatMap(namesIn);
+
+test("there are 65 specified routes, each with the function that is decided for it", () => {
+  expect(new Set(Object.values(specifiedRoutes)).size).toBe(65);
+  expect(Object.keys(specifiedRoutes).toSorted()).toEqual(namesIn(decided).toSorted());
+});
+
+test.each(specified)("%s is %s, its parameters named as the specification does", (name, place) => {
+  expect(places.get(name)).toBe(place);
+});
+
+test("everything else is an addition that was decided", () => {
+  const others = routes.flatMap(({ name }) => (name in specifiedRoutes ? [] : [name]));
+  expect(others.toSorted()).toEqual(added.toSorted());
+});
+
+describe("the document", () => {
+  type Operation = { operationId: string; description: string; "x-extension"?: boolean };
+  const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> };
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+
+  test("marks the additions as extensions, and nothing else", () => {
+    const marked = operations.filter((operation) => operation["x-extension"] === true);
+    expect(marked.map(({ operationId }) => operationId).toSorted()).toEqual(added.toSorted());
+    for (const operation of operations) {
+      const isMarked = operation["x-extension"] === true;
+      expect([operation.operationId, /\bextension\b/i.test(operation.description)]).toEqual([
+        operation.operationId,
+        isMarked,
+      ]);
+    }
+  });
+});

@@ -32,6 +32,15 @@ import { route as credentialsAdd } from "./credentials/add.ts";
 import { route as credentialsDelete } from "./credentials/delete.ts";
 import { route as credentialsList } from "./credentials/list.ts";
 import { route as credentialsUpdate } from "./credentials/update.ts";
+import { route as dedicatedIpsAdd } from "./dedicated-ips/add.ts";
+import { route as dedicatedIpsAuthorize } from "./dedicated-ips/authorize.ts";
+import { route as dedicatedIpsAvailableOptions } from "./dedicated-ips/available-options.ts";
+import { route as dedicatedIpsClaim } from "./dedicated-ips/claim.ts";
+import { route as dedicatedIpsDelete } from "./dedicated-ips/delete.ts";
+import { route as dedicatedIpsDomainsAssign } from "./dedicated-ips/domains/assign.ts";
+import { route as dedicatedIpsDomainsUnassign } from "./dedicated-ips/domains/unassign.ts";
+import { route as dedicatedIpsGet } from "./dedicated-ips/get.ts";
+import { route as dedicatedIpsList } from "./dedicated-ips/list.ts";
 import { route as dnsRecordsAdd } from "./dns-records/add.ts";
 import { route as dnsRecordsDelete } from "./dns-records/delete.ts";
 import { route as dnsRecordsExport } from "./dns-records/export.ts";
@@ -48,6 +57,15 @@ import { route as domainsPurchase } from "./domains/purchase.ts";
 import { route as domainsSearch } from "./domains/search.ts";
 import { route as domainsUpdate } from "./domains/update.ts";
 import { route as domainsVerify } from "./domains/verify.ts";
+import { route as feedbackSubmit } from "./feedback/submit.ts";
+import { route as forwardingActivate } from "./forwarding/activate.ts";
+import { route as forwardingAdd } from "./forwarding/add.ts";
+import { route as forwardingDelete } from "./forwarding/delete.ts";
+import { route as forwardingList } from "./forwarding/list.ts";
+import { route as forwardingUpdate } from "./forwarding/update.ts";
+import { route as forwardingVerificationConfirm } from "./forwarding/verification/confirm.ts";
+import { route as forwardingVerificationSend } from "./forwarding/verification/send.ts";
+import { route as forwardingVerify } from "./forwarding/verify.ts";
 import { route as mailboxesActivate } from "./mailboxes/activate.ts";
 import { route as mailboxesAdd } from "./mailboxes/add.ts";
 import { route as mailboxesAliasesCreate } from "./mailboxes/aliases/create.ts";
@@ -123,6 +141,23 @@ export const routes: readonly Route[] = [
   credentialsAdd,
   credentialsUpdate,
   credentialsDelete,
+  forwardingList,
+  forwardingAdd,
+  forwardingUpdate,
+  forwardingActivate,
+  forwardingDelete,
+  forwardingVerificationSend,
+  forwardingVerificationConfirm,
+  forwardingVerify,
+  dedicatedIpsList,
+  dedicatedIpsAvailableOptions,
+  dedicatedIpsClaim,
+  dedicatedIpsAdd,
+  dedicatedIpsAuthorize,
+  dedicatedIpsDomainsAssign,
+  dedicatedIpsDomainsUnassign,
+  dedicatedIpsGet,
+  dedicatedIpsDelete,
   tagsList,
   tagsAdd,
   tagsDelete,
@@ -161,5 +196,6 @@ export const routes: readonly Route[] = [
   billingPlanChange,
   billingPlanCancel,
   billingInvoicesList,
+  feedbackSubmit,
   auditList,
 ];

@@ -29,8 +29,21 @@ export const adviceOf: Record<ProblemCode, string> = {
     "<code>domain_status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
   mailbox_not_ready: "<code>mailbox_status</code> says what it is at.",
   address_taken: "Choose another address, or use the mailbox in <code>conflicts_with</code>.",
+  out_of_stock: "Claim another option of <code>dedicated_ips.available_options</code>, or try again later.",
+  ip_in_use: "Unassign its <code>domain_count</code> domains first, or wait until an assignment that goes on is done.",
+  ip_taken:
+    "<code>ip</code> is the address. The dedicated IP in <code>conflicts_with</code> has it, or another account, which has proved it.",
+  ip_not_ready: "<code>ip_status</code> says what it is at. Authorize it, or wait until it is <code>active</code>.",
+  domain_has_ip:
+    "<code>domain</code> sends from <code>dedicated_ip_id</code>: unassign it there first. Nothing was changed for the others either.",
   quote_changed:
     "<code>estimated_total</code> is what it costs now. Ask again with a higher <code>max_total</code> if you agree.",
+  forwarding_exists: "<code>conflicts_with</code> is the rule that does this already. Change or resume that one.",
+  forwarding_loop:
+    "<code>conflicts_with</code> are the rules that copies would come back by. Send them to an address outside of these.",
+  verification_failed:
+    "<code>tries_left</code> says how often the code in the last mail may still be tried. At 0, send a new one.",
+  verification_not_needed: "The recipient agreed already, or is a mailbox of the account.",
   record_exists: "The record is there already: <code>conflicts_with</code> is its id.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
   system_managed: "The domain's settings make this record. Change those with <code>domains.update</code>.",
@@ -42,7 +55,7 @@ export const adviceOf: Record<ProblemCode, string> = {
   limit_reached: "There are as many of these as there can be. Remove some first.",
   insufficient_funds: "<code>available</code> is what is free in the wallet. Top it up and try again.",
   plan_unchanged: "There is nothing to change.",
-  plan_cancelled: "There is nothing to cancel. Change to a plan to have one again.",
+  plan_cancelled: "Change to a plan to have one again: without one there is nothing to cancel, and nothing to claim.",
   payment_due: "Top up the wallet: the invoice is paid from it at once, and then this works.",
   idempotency_in_flight:
     "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",

@@ -50,14 +50,14 @@ export const lambdas: readonly LambdaSpec[] = [
     name,
     file: fileOf(name),
     access: "write",
-    uses: ["secrets", "mail"],
+    uses: ["secrets", "mail_servers"],
     triggers: [`GET /internal/mail/${name === "mail.auth" ? "auth" : "recipient"}`],
   })),
   {
     name: "docs",
     file: "functions/docs.ts",
     access: "none",
-    triggers: ["GET /v1/public/openapi.json", "GET /docs", "GET /docs/{proxy+}"],
+    triggers: ["GET /v1/public/openapi.json", "GET /docs", "GET /docs/{proxy+}", "GET /verify"],
   },
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
 ];

@@ -6,7 +6,7 @@ export type WorkerSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: LambdaSpec["access"];
-  /** What it uses beside the table: `secrets` opens what was sealed, `files` writes. */
+  /** What it uses beside the table: `secrets` opens what was sealed, `files` writes, `mail` sends. */
   uses?: LambdaSpec["uses"];
   /** How long a call may take it, if not a minute. */
   timeoutSeconds?: number;
@@ -41,10 +41,18 @@ export const workers: readonly WorkerSpec[] = [
     timeoutSeconds: 900,
     source: { events: ["mailbox_export.requested"] },
   }),
+  spec("workers.send_verification", {
+    access: "write",
+    uses: ["mail"],
+    // Shorter than a worker is left to it: shared/forwarding/send.ts.
+    timeoutSeconds: 30,
+    source: { events: ["forwarding.verification_requested"] },
+  }),
   spec("workers.advance_domains", {
     access: "write",
     uses: ["secrets", "registrar", "dns"],
     source: { every: "minute" },
   }),
+  spec("workers.advance_dedicated_ips", { access: "write", source: { every: "minute" } }),
   spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
 ];

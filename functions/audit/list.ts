@@ -12,7 +12,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/audit-log",
   summary: "List what was changed",
   description:
-    "An extension. Every change in the account: who changed what, when and from where, newest first. Entries are kept for 400 days. To filter by actor, action or resource, name a range of time that holds at most 20,000 entries.",
+    "Every change in the account: who changed what, when and from where, newest first. Entries are kept for 400 days. To filter by actor, action or resource, name a range of time that holds at most 20,000 entries.",
   capability: "auth.manage",
   access: "read",
   limit: "search",

@@ -12,8 +12,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/dns-records/export",
   summary: "Export a domain's records as a zone file",
-  description:
-    "A zone file (RFC 1035) with all records of the domain, which other servers load. An extension of the specification.",
+  description: "A zone file (RFC 1035) with all records of the domain, which other servers load.",
   capability: "dns.view",
   subject: domainInQuery,
   access: "read",

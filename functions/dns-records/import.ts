@@ -15,7 +15,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/dns-records/import",
   summary: "Import a zone file",
   description:
-    "Adds what a zone file (RFC 1035, as BIND writes it) has and the domain does not; nothing is changed or deleted. What cannot be taken is skipped with its line and the reason, such as the records of the domain's former mail host. Try it with `dry_run` first. An extension of the specification.",
+    "Adds what a zone file (RFC 1035, as BIND writes it) has and the domain does not; nothing is changed or deleted. What cannot be taken is skipped with its line and the reason, such as the records of the domain's former mail host. Try it with `dry_run` first.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",

@@ -16,7 +16,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/domains",
   summary: "Connect a domain one already owns",
   description:
-    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`. An extension of the specification.",
+    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

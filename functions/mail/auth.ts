@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 
 import type { Response } from "../../shared/answer.ts";
+import { relayOf } from "../../shared/dedicated-ips/relay.ts";
+import type { Endpoint } from "../../shared/endpoint.ts";
 import { charge } from "../../shared/limits/limiter.ts";
 import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/door.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/log-in.ts";
@@ -44,9 +46,19 @@ const later = (): Response =>
     "auth-wait": "3",
   });
 
-function accepted({ address }: LoggedIn, protocol: Protocol): Response {
-  const { host, port } = mailServers()[protocol];
-  return said({ "auth-status": "OK", "auth-server": host, "auth-port": String(port), "auth-user": address });
+function accepted({ address }: LoggedIn, server: Endpoint): Response {
+  return said({
+    "auth-status": "OK",
+    "auth-server": server.address,
+    "auth-port": String(server.port),
+    "auth-user": address,
+  });
+}
+
+/** What serves a mailbox: sending goes by the domain's dedicated IP, if it has one that is well. */
+async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
+  const own = protocol === "smtp" ? await relayOf(table, domain) : undefined;
+  return own ?? mailServers()[protocol];
 }
 
 /** One text for all spellings of an address. */
@@ -86,7 +98,7 @@ async function answer({ headers }: MailRequest, work: MailWork) {
   const loggedIn = await logIn({ user, password, protocol }, work);
   if (!loggedIn) return { response: refused(attempt), fields: { outcome: "refused", protocol } };
   return {
-    response: accepted(loggedIn, protocol),
+    response: accepted(loggedIn, await serverFor(loggedIn, protocol, work)),
     fields: { outcome: "accepted", protocol, account_id: loggedIn.accountId, domain_id: loggedIn.domain.id },
   };
 }

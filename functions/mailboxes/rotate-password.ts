@@ -9,8 +9,7 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/rotate-password",
   summary: "Give a mailbox a new password",
-  description:
-    "The old one does not work any more; the new one is shown once by `mailboxes.reveal_credentials`. An extension of the specification.",
+  description: "The old one does not work any more; the new one is shown once by `mailboxes.reveal_credentials`.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "write",

@@ -8,7 +8,7 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/tags",
   summary: "Create a tag",
-  description: "Domains get it by `domains.update`. An extension of the specification.",
+  description: "Domains get it by `domains.update`.",
   capability: "tag.manage",
   access: "write",
   params: AccountParams,

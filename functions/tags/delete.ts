@@ -7,7 +7,7 @@ export const route = defineRoute({
   method: "DELETE",
   path: "/v1/public/accounts/{account_id}/tags/{tag_id}",
   summary: "Delete a tag",
-  description: "Takes it off everything that has it. An extension of the specification.",
+  description: "Takes it off everything that has it.",
   capability: "tag.manage",
   access: "write",
   params: TagParams,

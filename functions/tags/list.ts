@@ -11,7 +11,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/tags",
   summary: "List tags",
-  description: "The tags of the account, oldest first. An extension of the specification.",
+  description: "The tags of the account, oldest first.",
   capability: "account.view",
   access: "read",
   params: AccountParams,

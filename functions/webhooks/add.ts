@@ -13,7 +13,7 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/webhooks",
   summary: "Subscribe a URL to events",
-  description: `An extension. Each event is posted as JSON, signed as Standard Webhooks 1.0 says, at least once and in no promised order; what is not accepted with a 2xx is tried again for three days. The signing secret is in this answer and never again. The caller must be allowed to see, in the whole account, what the events are about. An account has at most 20 webhooks. ${eventTypesNote}`,
+  description: `Each event is posted as JSON, signed as Standard Webhooks 1.0 says, at least once and in no promised order; what is not accepted with a 2xx is tried again for three days. The signing secret is in this answer and never again. The caller must be allowed to see, in the whole account, what the events are about. An account has at most 20 webhooks. ${eventTypesNote}`,
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],

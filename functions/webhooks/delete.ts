@@ -8,7 +8,7 @@ export const route = defineRoute({
   method: "DELETE",
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
   summary: "Delete a webhook",
-  description: "An extension. What is still to be delivered to it is not, and its deliveries can be seen no more.",
+  description: "What is still to be delivered to it is not, and its deliveries can be seen no more.",
   capability: "webhook.manage",
   etag: true,
   access: "write",

@@ -7,7 +7,6 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
   summary: "Get a webhook",
-  description: "An extension.",
   capability: "webhook.manage",
   etag: true,
   access: "read",

@@ -11,7 +11,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/webhooks",
   summary: "List webhooks",
-  description: "An extension. The webhooks of the account, oldest first.",
+  description: "The webhooks of the account, oldest first.",
   capability: "webhook.manage",
   access: "read",
   params: AccountParams,

@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret",
   summary: "Give a webhook a new signing secret",
   description:
-    "An extension. For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again. The caller must be allowed to see what the webhook is told of.",
+    "For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again. The caller must be allowed to see what the webhook is told of.",
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],

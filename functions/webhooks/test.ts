@@ -11,7 +11,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/test",
   summary: "Send a test event to a webhook",
   description:
-    "An extension. Sends a `webhook.test` event with the webhook as its data, whatever event types it has and also while it is disabled, and answers what came of it: a receiver that fails is a delivery that `failed`. It is not tried again.",
+    "Sends a `webhook.test` event with the webhook as its data, whatever event types it has and also while it is disabled, and answers what came of it: a receiver that fails is a delivery that `failed`. It is not tried again.",
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],

@@ -12,7 +12,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
   summary: "Change, disable or enable a webhook",
   description:
-    "An extension. Only what is given changes. Who changes the URL or the event types, or enables it, must be allowed to see what all its events are about. Events of the time it was disabled are not sent later.",
+    "Only what is given changes. Who changes the URL or the event types, or enables it, must be allowed to see what all its events are about. Events of the time it was disabled are not sent later.",
   capability: "webhook.manage",
   etag: true,
   access: "write",

@@ -11,6 +11,8 @@ import { planAssignments, type Grantable } from "../../shared/auth/assignments.t
 import { planSuperAdmin, readHeld, type Subject } from "../../shared/auth/holders.ts";
 import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { mintServiceToken, tokenWrite, type MintedToken } from "../../shared/auth/service-token.ts";
+import { addStock, optionKey } from "../../shared/dedicated-ips/stock.ts";
+import { platform } from "../../shared/domains/platform.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { TokenIssuer } from "./issuer.ts";
 
@@ -29,6 +31,12 @@ const cast = [
   { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
   { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
 ] as const;
+
+/** What can be claimed, with the last number of the first of four addresses. */
+const stock = [
+  { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
+  { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
+];
 
 /** A demo principal's id: the account's, with another last digit. */
 const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
@@ -66,6 +74,7 @@ export async function seedDemo(options: {
       service_account: { id: service, token: serviceToken.token },
     });
   }
+  await seedStock(table);
   await table.commit(async () => ({
     value: undefined,
     writes: [await planSuperAdmin(table, superAdmin.id, (grants) => [...new Set([...grants, "demo"])])],
@@ -77,6 +86,17 @@ export async function seedDemo(options: {
   };
   await writePrivately(join(dataDir, "demo.json"), `${JSON.stringify(demo, null, 2)}\n`);
   return demo;
+}
+
+/** Puts the addresses of options that are not there into stock; in the DNS on this machine their names lead to them. */
+async function seedStock(table: Table): Promise<void> {
+  for (const { first, ...option } of stock) {
+    if (await table.get(optionKey(option.option_id), z.unknown())) continue;
+    for (let last = first; last < first + 4; last++) {
+      const rdns = `mail${last}.ips.${platform().mailZone}`;
+      await addStock(table, { ...option, ip: `198.51.100.${last}`, rdns, relay: `127.0.0.1:${25_000 + last}` });
+    }
+  }
 }
 
 async function seedAccount(

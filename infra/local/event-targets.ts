@@ -2,6 +2,7 @@ import type { EventBridgeEvent } from "aws-lambda";
 
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { handler as makeMailboxExport } from "../../functions/workers/make-mailbox-export.ts";
+import { handler as sendVerification } from "../../functions/workers/send-verification.ts";
 import { workers } from "../workers.ts";
 import type { QueuedEvent } from "./event-queue.ts";
 
@@ -22,4 +23,5 @@ export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>):
     await makeInvoiceFile(event);
   }
   if (wants("workers.make_mailbox_export", event["detail-type"])) await makeMailboxExport(event);
+  if (wants("workers.send_verification", event["detail-type"])) await sendVerification(event);
 }

@@ -1,3 +1,4 @@
+import { handler as advanceDedicatedIps } from "../../functions/workers/advance-dedicated-ips.ts";
 import { handler as advanceDomains } from "../../functions/workers/advance-domains.ts";
 import { handler as runBillingDay } from "../../functions/workers/run-billing-day.ts";
 import type { Table } from "../../shared/table/table.ts";
@@ -17,7 +18,7 @@ const domainsEveryMs = 2_000;
 
 /**
  * The product's workers: changes become events, events become deliveries and files, days become invoices, and domains
- * what they are to be.
+ * and dedicated IPs what they are to be.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
@@ -33,19 +34,26 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     idleMs: domainsEveryMs,
     onError: (error) => onError("domains", error),
   });
+  const dedicatedIps = startPoller({
+    work: advanceDedicatedIps,
+    idleMs: domainsEveryMs,
+    onError: (error) => onError("dedicated IPs", error),
+  });
   const publishing = await startPublishing({ table, dataDir, onEvent: webhooks.onEvent, onError });
   return {
     wake: () => {
       publishing.wake();
       domains.wake();
+      dedicatedIps.wake();
     },
     onClockMoved: () => {
       billing.wake();
       domains.wake();
+      dedicatedIps.wake();
       webhooks.retry();
     },
     stop: async () => {
-      await Promise.all([billing.stop(), domains.stop()]);
+      await Promise.all([billing.stop(), domains.stop(), dedicatedIps.stop()]);
       await publishing.stop();
       await webhooks.stop();
     },

@@ -33,6 +33,12 @@ export const PlanId = z.enum(Object.keys(plans) as [PlanId, ...PlanId[]]);
 /** The plan of an account that never chose one. */
 export const defaultPlan: PlanId = "per_mailbox";
 
+/**
+ * A dedicated IP is paid for so many days in advance when it is claimed, at the price of a month, whatever becomes of
+ * it; by the day after them.
+ */
+export const dedicatedIpFirstDays = 30;
+
 /** How long an account may owe before it is suspended. */
 export const graceDays = 14;
 

@@ -19,11 +19,12 @@ export async function accrueThrough(table: Reader, book: Book, last: Day): Promi
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
   const days = daysBetween(book.state.accrue_from, end);
   if (days.length === 0) return;
-  const usage = await readUsage(table, book.accountId);
+  const { mailboxes, dedicatedIpsOn } = await readUsage(table, book.accountId);
   const sent = await readSent(table, book.accountId, book.state.accrue_from, end);
   const accruals = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
-    return plan_id && isServed(book) ? [{ day, plan_id, ...usage, sent_mails: sent.get(day) ?? 0 }] : [];
+    if (!plan_id || !isServed(book)) return [];
+    return [{ day, plan_id, mailboxes, dedicated_ips: dedicatedIpsOn(day), sent_mails: sent.get(day) ?? 0 }];
   });
   book.newAccruals.push(...accruals);
   book.accruals.push(...accruals);

@@ -9,9 +9,12 @@ import { topupKind } from "../billing/topup.ts";
 import { transactionKind } from "../billing/transaction.ts";
 import { walletKind } from "../billing/wallet.ts";
 import { credentialKind } from "../credentials/credential.ts";
+import { ipKind } from "../dedicated-ips/dedicated-ip.ts";
 import { recordKind } from "../dns-records/stored-record.ts";
 import { domainKind } from "../domains/domain.ts";
 import { purchaseKind } from "../domains/purchase-kind.ts";
+import { feedbackKind } from "../feedback/feedback.ts";
+import { ruleKind } from "../forwarding/rule.ts";
 import { limitsKind } from "../limits/own-limits.ts";
 import { exportKind } from "../mailboxes/export-kind.ts";
 import { mailboxKind } from "../mailboxes/mailbox.ts";
@@ -31,6 +34,8 @@ const kinds: readonly Kind[] = [
   mailboxKind,
   exportKind,
   credentialKind,
+  ipKind,
+  ruleKind,
   tagKind,
   grantKind,
   roleAssignmentKind,
@@ -43,6 +48,7 @@ const kinds: readonly Kind[] = [
   planKind,
   invoiceKind,
   topupKind,
+  feedbackKind,
 ];
 
 /** An event type, and the capability on the whole account without which nobody is told of such events. */

@@ -6,6 +6,7 @@ import { getZone, noteChanges } from "../zones/zone.ts";
 import { Dkim, dkimKey, dkimWrite } from "./dkim.ts";
 import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
 import { notReady } from "./not-ready.ts";
+import { sendersOf } from "./spf.ts";
 import { systemRecords } from "./system-records.ts";
 import { domainViews } from "./view.ts";
 import { becoming, later, type Planned } from "./work.ts";
@@ -30,7 +31,7 @@ export async function planActivation(
   // One that was delegated before has everything already.
   const key = known ? undefined : dkim;
   if (!known && !key) throw new Error(`${name} has no key`);
-  const records = key ? systemRecords(domain, key) : [];
+  const records = key ? systemRecords(domain, key, await sendersOf(table, domain)) : [];
   const added =
     records.length === 0
       ? { writes: noteChanges(zone, [], now, true), changes: [] }

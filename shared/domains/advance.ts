@@ -1,4 +1,4 @@
-import { dueKey } from "../table/due.ts";
+import { dueKey, forgetDue } from "../table/due.ts";
 import { advanceChecks } from "./check.ts";
 import { domainKey } from "./domain.ts";
 import { domainById } from "./find.ts";
@@ -26,18 +26,12 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
   }
 }
 
-/** Takes an instant out of the queue at which a domain is not due any more, unless it is so again by then. */
-async function forget(accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> {
-  await table.commit(async () => {
+/** Takes an instant out of the queue at which a domain is not due any more. */
+const forget = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
+  forgetDue(table, dueKey(domainQueue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
-    if (domain?.due_at === at) return { value: undefined, writes: [] };
-    const unchanged = domain ? { id, version: domain.version } : ("absent" as const);
     return {
-      value: undefined,
-      writes: [
-        { delete: dueKey(domainQueue, [accountId, id], at) },
-        { check: domainKey(accountId, id), if: unchanged },
-      ],
+      isDue: domain?.due_at === at,
+      unchanged: { check: domainKey(accountId, id), if: domain ? { id, version: domain.version } : "absent" },
     };
   });
-}

@@ -75,16 +75,18 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
   if (observed.length > 1) {
     return { ...about, status: "fail", message: "There are several SPF records, which is as good as none: keep one." };
   }
-  const include = /include:\S+/.exec(wanted.value)?.[0] ?? "";
-  const isIncluded = only
-    .toLowerCase()
-    .split(/\s+/)
-    .some((term) => term.replace(/^\+/, "") === include);
-  if (isIncluded) return { ...about, status: "pass", message: "Mail from us is allowed." };
+  const terms = new Set(
+    only
+      .toLowerCase()
+      .split(/\s+/)
+      .map((term) => term.replace(/^\+/, "")),
+  );
+  const lacking = wanted.value.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term) && !terms.has(term));
+  if (lacking.length === 0) return { ...about, status: "pass", message: "Mail from us is allowed." };
   return {
     ...about,
     status: "fail",
-    message: `The SPF record does not allow mail from us: it lacks ${include}.`,
+    message: `The SPF record does not allow mail from us: it lacks ${lacking.join(" ")}.`,
     missing: wanted,
   };
 }

@@ -19,6 +19,7 @@ export function platform() {
   const { NS_ZONE, MAIL_ZONE } = Environment.parse(process.env);
   return {
     nsZone: NS_ZONE,
+    mailZone: MAIL_ZONE,
     mx: [
       { priority: 10, host: `mx1.${MAIL_ZONE}` },
       { priority: 20, host: `mx2.${MAIL_ZONE}` },

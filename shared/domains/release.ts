@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
+import { planUnassigned } from "../dedicated-ips/unassigned.ts";
 import { planRemoved } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { notFound, Problem } from "../errors.ts";
@@ -132,8 +133,9 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: undefined, writes: [], changes: [] };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];
-    const [writes, zone, holder, name] = await Promise.all([
+    const [writes, ip, zone, holder, name] = await Promise.all([
       removal(domain, { table }),
+      planUnassigned(table, domain, now()),
       getZone(table, accountId, id),
       table.get(holderKey(domain.name), Holder),
       table.get(nameKey(accountId, domain.name), Holder),
@@ -144,6 +146,7 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
       value: undefined,
       writes: [
         ...writes,
+        ...ip.writes,
         ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
         ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
         ...(domain.registration?.status === "active" && holder?.domain_id === id
@@ -153,7 +156,7 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
       ],
-      changes: [change(domainKind, "deleted", id, { before })],
+      changes: [change(domainKind, "deleted", id, { before }), ...ip.changes],
       // What the caller saw was compared when it was decided that it goes.
       matched: true,
     };

@@ -1,5 +1,5 @@
 import { inParallel } from "../parallel.ts";
-import { readDue, type Queue } from "../table/due.ts";
+import { forgetDue, readDue, type Queue } from "../table/due.ts";
 import { inTurns } from "../turns.ts";
 import { syncZone } from "../zones/sync.ts";
 import { getZone, zoneDueKey, zoneKey, zoneQueue, type StoredZone } from "../zones/zone.ts";
@@ -64,15 +64,10 @@ async function zoneTasks(work: DomainWork): Promise<Task[]> {
 async function bringUp(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const zone = await getZone(work.table, accountId, id);
   if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
-  await work.table.commit(async () => {
+  await forgetDue(work.table, zoneDueKey(zone ?? { account_id: accountId, domain_id: id }, at), async () => {
     const current = await getZone(work.table, accountId, id);
-    if (isDue(current, at)) return { value: undefined, writes: [] };
-    const place = current ?? { account_id: accountId, domain_id: id };
     const unchanged = current ? { revision: current.revision, lease_until: current.lease_until } : ("absent" as const);
-    return {
-      value: undefined,
-      writes: [{ delete: zoneDueKey(place, at) }, { check: zoneKey(accountId, id), if: unchanged }],
-    };
+    return { isDue: isDue(current, at), unchanged: { check: zoneKey(accountId, id), if: unchanged } };
   });
 }
 

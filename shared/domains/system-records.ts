@@ -18,12 +18,26 @@ export const dmarcRecord = ({ dmarc_policy, dmarc_report_email }: Settings): Par
 
 const dkimName = `${selector}._domainkey`;
 
-/** The records by which a domain's mail comes to us and goes out from us. */
-export function systemRecords(settings: Settings, { public_key }: Pick<Dkim, "public_key">): ParsedRecord[] {
-  const { mx, spfInclude, autoconfig, autodiscover } = platform();
+const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
+
+/** The record that says where a domain's mail may come from (RFC 7208): addresses of its own beside the shared ones. */
+export const spfRecord = (senders: readonly string[]): ParsedRecord => ({
+  name: "@",
+  type: "TXT",
+  value: ["v=spf1", ...senders.map(senderTerm), `include:${platform().spfInclude}`, "~all"].join(" "),
+  ttl,
+});
+
+/** The records by which a domain's mail comes to us and goes out from us; `senders` are addresses of its own. */
+export function systemRecords(
+  settings: Settings,
+  { public_key }: Pick<Dkim, "public_key">,
+  senders: readonly string[] = [],
+): ParsedRecord[] {
+  const { mx, autoconfig, autodiscover } = platform();
   return [
     ...mx.map(({ priority, host }): ParsedRecord => ({ name: "@", type: "MX", value: host, ttl, priority })),
-    { name: "@", type: "TXT", value: `v=spf1 include:${spfInclude} ~all`, ttl },
+    spfRecord(senders),
     { name: dkimName, type: "TXT", value: `v=DKIM1; k=rsa; p=${public_key}`, ttl },
     dmarcRecord(settings),
     { name: "autoconfig", type: "CNAME", value: autoconfig, ttl },

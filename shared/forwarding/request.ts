@@ -21,7 +21,7 @@ export async function planRequest(table: Reader, accountId: string, rule: Stored
 }
 
 /** As `planRequest`, but when the address was written to enough, it says for how long. */
-export async function planRequestIfDue(
+async function planRequestIfDue(
   table: Reader,
   accountId: string,
   rule: StoredRule,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 import { inParallel } from "../parallel.ts";
-import type { Reader } from "./table.ts";
+import type { Reader, Table } from "./table.ts";
 import type { Key, Write } from "./writes.ts";
 
 /*
@@ -69,3 +69,17 @@ export async function readDue(
     });
   });
 }
+
+/**
+ * Takes a place out of its queue where nothing is due at that instant any more, unless it is so again by then. `look`
+ * says whether it is, and what fails a transaction once what was looked at has changed.
+ */
+export const forgetDue = (
+  table: Table,
+  due: Key,
+  look: () => Promise<{ isDue: boolean; unchanged: Write }>,
+): Promise<void> =>
+  table.commit(async () => {
+    const { isDue, unchanged } = await look();
+    return { value: undefined, writes: isDue ? [] : [{ delete: due }, unchanged] };
+  });

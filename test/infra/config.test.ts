@@ -45,6 +45,10 @@ test.each([
   ["alarmEmail", "ops", "alarmEmail"],
   ["paymentsSecretName", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe", "not its ARN"],
   ["paymentsSecretName", "*", "a secret's name"],
+  ["smtpSecretName", "smtp://user:password@mx.example", "a secret's name"],
+  ["mailFrom", "Hosted Mail", "write it as"],
+  ["mailFrom", "a@example.com, b@example.com", "write it as"],
+  ["sesConfigurationSet", "*", "configuration set"],
   ["publicUrl", "http://api.example", "publicUrl"],
   ["paymentsReturnUrl", "app.example", "paymentsReturnUrl"],
 ])("%s = %j is refused with a reason", (key, value, reason) => {
@@ -56,6 +60,21 @@ test("payments need the address that payers come back to, which needs no payment
   const env = { PAYMENTS_SECRET_NAME: "mail/stripe", PUBLIC_URL: "https://api.example" };
   expect(readConfig(nothing, env)).toMatchObject({ paymentsSecretName: "mail/stripe", publicUrl: env.PUBLIC_URL });
   expect(readConfig(given({ publicUrl: env.PUBLIC_URL }), {}).publicUrl).toBe(env.PUBLIC_URL);
+});
+
+test.each([
+  { mailFrom: "Hosted Mail <no-reply@example.com>" },
+  { smtpSecretName: "mail/smtp" },
+  { sesConfigurationSet: "verification" },
+])("mail needs the address that its links lead to: %j", (settings) => {
+  expect(() => readConfig(given(settings), {})).toThrow("need publicUrl");
+  const publicUrl = "https://api.example";
+  expect(readConfig(given({ ...settings, publicUrl }), {})).toMatchObject(settings);
+});
+
+test("mail goes out by SES or by SMTP, not by both", () => {
+  const both = { smtpSecretName: "mail/smtp", sesConfigurationSet: "x", publicUrl: "https://api.example" };
+  expect(() => readConfig(given(both), {})).toThrow("either sesConfigurationSet or smtpSecretName");
 });
 
 test("every malformed setting is named at once", () => {

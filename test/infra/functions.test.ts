@@ -3,6 +3,19 @@ import { expect, test } from "vitest";
 import { routes } from "../../functions/routes.ts";
 import { lambdas } from "../../infra/lambdas.ts";
 import { workers } from "../../infra/workers.ts";
+import { onSecret, onSes } from "./port-grants.ts";
+import {
+  functionLogsId,
+  functions,
+  grantsOf,
+  idOf,
+  key,
+  keyId,
+  roleIdOf,
+  roles,
+  tableId,
+  template,
+} from "./product-functions.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 const reads = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
@@ -13,41 +26,6 @@ const writes = [
   "dynamodb:DeleteItem",
   "dynamodb:ConditionCheckItem",
 ];
-
-const payments = {
-  paymentsSecretName: "mail/stripe",
-  publicUrl: "https://api.example",
-  mailSecretName: "mail/servers",
-};
-const template = synthesize([...lambdas, spec("dns_records.search", { access: "none" })], payments, undefined, workers);
-const functions = template.findResources("AWS::Lambda::Function");
-const roles = template.findResources("AWS::IAM::Role");
-const [tableId] = only(template, "AWS::DynamoDB::Table");
-const [keyId, key] = only(template, "AWS::KMS::Key");
-const functionLogsId = Object.keys(template.findResources("AWS::Logs::LogGroup")).find((id) =>
-  id.startsWith("FunctionLogs"),
-);
-
-type Statement = { Effect: string; Action: string | string[]; Resource: unknown; Condition?: unknown };
-
-const roleIdOf = (functionId: string): string => functions[functionId]?.["Properties"].Role["Fn::GetAtt"][0];
-
-/** Everything the function with this logical id may do, as [actions, resource, condition if any]. */
-const grantsOf = (functionId: string): unknown[][] =>
-  roles[roleIdOf(functionId)]?.["Properties"].Policies.flatMap(
-    (policy: { PolicyDocument: { Statement: Statement[] } }) =>
-      policy.PolicyDocument.Statement.map(({ Action, Resource, Condition }) => [
-        [Action].flat().toSorted(),
-        Resource,
-        ...(Condition === undefined ? [] : [Condition]),
-      ]),
-  );
-
-const idOf = (name: string): string =>
-  `${name
-    .split(/[._]/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join("")}Function`;
 
 const writesLogs = [["logs:CreateLogStream", "logs:PutLogEvents"], { "Fn::GetAtt": [functionLogsId, "Arn"] }];
 const notesCallers = [
@@ -62,23 +40,8 @@ const onFiles = (...actions: string[]) => [
     "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, path]],
   })),
 ];
-const onSecret = (name: string) => [
-  ["secretsmanager:GetSecretValue"],
-  {
-    "Fn::Join": [
-      "",
-      [
-        "arn:",
-        { Ref: "AWS::Partition" },
-        ":secretsmanager:",
-        { Ref: "AWS::Region" },
-        ":",
-        { Ref: "AWS::AccountId" },
-        `:secret:${name}-??????`,
-      ],
-    ],
-  },
-];
+
+const sends = onSes("identity/hosted-mail.example");
 const registrarActions = [
   "route53domains:CheckDomainAvailability",
   "route53domains:DeleteDomain",
@@ -118,7 +81,8 @@ test.each(lambdas)(
             files: onFiles("s3:GetObject"),
             registrar: onAny(registrarActions),
             dns: onAny(zoneActions),
-            mail: onSecret("mail/servers"),
+            mail: sends,
+            mail_servers: onSecret("mail/servers"),
           })[port],
       ),
       ...(access === "read" ? [notesCallers] : []),
@@ -155,62 +119,11 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
       ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
       ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
       ...(uses.includes("files") ? [onFiles("s3:AbortMultipartUpload", "s3:PutObject")] : []),
+      ...(uses.includes("mail") ? [sends] : []),
       sendsDeadLetters(name),
     ]);
   },
 );
-
-test.each([
-  {
-    port: "secrets" as const,
-    variable: "SECRETS_KEY_ID",
-    value: { "Fn::GetAtt": [keyId, "Arn"] },
-    some: ["code", "webhooks.add", "workers.dispatch_event", "workers.retry_deliveries"],
-  },
-  {
-    port: "payments" as const,
-    variable: "PAYMENTS_SECRET_NAME",
-    value: "mail/stripe",
-    some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
-  },
-  {
-    port: "payments" as const,
-    variable: "PUBLIC_URL",
-    value: "https://api.example",
-    some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
-  },
-  {
-    port: "files" as const,
-    variable: "FILES_BUCKET",
-    value: { Ref: "FilesBucket" },
-    some: ["code", "billing.invoices.list", "workers.make_invoice_file"],
-  },
-])("who uses $port is told $variable, and nobody else", ({ port, variable, value, some }) => {
-  const told = Object.entries(functions).filter(([, { Properties }]) => {
-    const given: unknown = Properties.Environment.Variables[variable];
-    if (given !== undefined) expect(given).toEqual(value);
-    return given !== undefined;
-  });
-  const declared = [...lambdas, ...workers].filter(({ uses = [] }) => uses.includes(port));
-  expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
-  expect(declared.map(({ name }) => name)).toEqual(expect.arrayContaining(some));
-});
-
-test("without a payments' secret a function that takes payments may read none and is told of none", () => {
-  const topup = spec("billing.topup_session.create", { access: "none", uses: ["payments"] });
-  const without = synthesize([topup]);
-  const { Variables } = only(without, "AWS::Lambda::Function")[1]["Properties"].Environment;
-  expect(Object.keys(Variables).filter((name) => /PAYMENTS|PUBLIC/.test(name))).toEqual([]);
-  expect(JSON.stringify(without.findResources("AWS::IAM::Role"))).not.toContain("secretsmanager");
-});
-
-test("where payers return to is told when it is configured", () => {
-  const paymentsReturnUrl = "https://app.example/paid";
-  const one = synthesize([spec("me.get", { uses: ["payments"] })], { ...payments, paymentsReturnUrl });
-  expect(only(one, "AWS::Lambda::Function")[1]["Properties"].Environment.Variables).toMatchObject({
-    PAYMENTS_RETURN_URL: paymentsReturnUrl,
-  });
-});
 
 test("the key of the secrets rotates, has its stage's name, and is kept when the stack goes", () => {
   expect(key).toMatchObject({
@@ -259,7 +172,7 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("the billing day and exports have 15 minutes, code mode 29 seconds, a worker 60, what calls or answers somebody else 20, the others 10", () => {
+test("the billing day and exports have 15 minutes, code mode 29 seconds, a worker 60, the one that mails 30, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
@@ -267,6 +180,7 @@ test("the billing day and exports have 15 minutes, code mode 29 seconds, a worke
     ["WorkersPaymentWebhookFunction", 20],
     ["WorkersRunBillingDayFunction", 900],
     ["WorkersMakeMailboxExportFunction", 900],
+    ["WorkersSendVerificationFunction", 30],
   ]);
   for (const [id, { Properties }] of Object.entries(functions)) {
     expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);

@@ -12,8 +12,8 @@ const [, table] = only(hundred, "AWS::DynamoDB::Table");
 test("100 functions and the workers fit into one stack with room to grow", () => {
   const { Resources } = hundred.toJSON();
   expect(Object.keys(hundred.findResources("AWS::Lambda::Function"))).toHaveLength(100 + workers.length);
-  expect(Object.keys(Resources).length).toBeLessThan(300);
-  // CloudFormation takes templates of up to 1 MB.
+  // CloudFormation takes templates of up to 500 resources and 1 MB.
+  expect(Object.keys(Resources).length).toBeLessThan(400);
   expect(JSON.stringify(hundred.toJSON(), null, 1).length).toBeLessThan(700_000);
 });
 

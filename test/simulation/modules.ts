@@ -1,10 +1,11 @@
 import { billingModule } from "./billing.ts";
+import { ipsModule } from "./ips.ts";
 import { ledgerModule } from "./ledger.ts";
 import { purchasesModule } from "./purchases.ts";
 import type { Bug, Module } from "./world.ts";
 
-/** The parts of the product that are simulated together. */
-export const modules: readonly Module[] = [ledgerModule, billingModule, purchasesModule];
+/** The parts of the product that are simulated together; whose worker looks at all domains rests after the others. */
+export const modules: readonly Module[] = [ledgerModule, ipsModule, purchasesModule, billingModule];
 
 /** The mistakes that can be planted, by name. */
 export const bugs: Record<string, Bug> = Object.assign({}, ...modules.map(({ bugs }) => bugs));

@@ -5,6 +5,7 @@ import { moveDomain } from "../../shared/domains/move.ts";
 import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
 import type { DomainWork } from "../../shared/domains/work.ts";
 import { Problem, type ProblemCode } from "../../shared/errors.ts";
+import { actingIn, type Act as ActIn } from "./acting.ts";
 import { deliver, spend, topUp } from "./billing-actors.ts";
 import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
 import { buy, buyAgain, buyThese } from "./purchases-buyers.ts";
@@ -15,7 +16,7 @@ import { dns, workOf, type PurchaseScene } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
 import type { Actor, World } from "./world.ts";
 
-type Act = (scene: PurchaseScene, world: World, random: Random, accountId: string) => Promise<unknown>;
+type Act = ActIn<PurchaseScene>;
 
 /** Answers that a caller may get; whatever else is thrown is a mistake. */
 const answers = new Set<ProblemCode>([
@@ -26,33 +27,24 @@ const answers = new Set<ProblemCode>([
   "not_found",
 ]);
 
-const acting = (scene: PurchaseScene, name: string, weight: number, act: Act): Actor => ({
-  name,
-  weight,
-  run: async (world, random) => {
-    try {
-      await act(scene, world, random, random.pick(scene.accounts));
-      world.note("done");
-    } catch (error) {
-      if (!(error instanceof Problem) || !answers.has(error.code)) throw error;
-      world.note(`learns: ${error.message}`);
-    }
-  },
-});
+const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
 
-export const purchaseActors = (scene: PurchaseScene): Actor[] => [
-  acting(scene, "buy", 6, buy),
-  acting(scene, "buy-again", 2, buyAgain),
-  acting(scene, "work", 30, work),
-  acting(scene, "remove", 5, remove),
-  acting(scene, "pass-on", 4, passOn),
-  acting(scene, "move", 4, move),
-  acting(scene, "pay", 6, pay),
-  acting(scene, "top-up", 1, topUp),
-  acting(scene, "spend", 1, spend),
-  acting(scene, "time", 4, time),
-  acting(scene, "registry", 1, async ({ registry }, world, random) => world.note(unsettle(registry, random))),
-];
+export function purchaseActors(scene: PurchaseScene): Actor[] {
+  const acting = actingIn(scene, isAnswer);
+  return [
+    acting("buy", 6, buy),
+    acting("buy-again", 2, buyAgain),
+    acting("work", 30, work),
+    acting("remove", 5, remove),
+    acting("pass-on", 4, passOn),
+    acting("move", 4, move),
+    acting("pay", 6, pay),
+    acting("top-up", 1, topUp),
+    acting("spend", 1, spend),
+    acting("time", 4, time),
+    acting("registry", 1, async ({ registry }, world, random) => world.note(unsettle(registry, random))),
+  ];
+}
 
 /** Takes up what is due, as one run of the worker does: several things at once, some of which others are at too. */
 const work: Act = async (scene, world, random) => {

@@ -1,6 +1,7 @@
 import type { purchaseDomains } from "../../shared/domains/purchase.ts";
 import type { DomainWork } from "../../shared/domains/work.ts";
 import type { Contact } from "../../shared/providers/registrar.ts";
+import { contact } from "../support/contact.ts";
 import { nowOf, silent, type Scene } from "./billing-scene.ts";
 import { newFacts, type Facts } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
@@ -57,18 +58,7 @@ export function newScene(random: Random, mistake: Mistake | undefined): Purchase
   };
 }
 
-export const contactOf = (tag: string): Contact => ({
-  first_name: "Ada",
-  last_name: "Example",
-  organization: tag,
-  email: "ada@example.com",
-  phone: "+14155552671",
-  address_1: "1 Example Street",
-  city: "San Francisco",
-  state: "CA",
-  zip: "94105",
-  country: "US",
-});
+export const contactOf = (tag: string): Contact => ({ ...contact, organization: tag });
 
 async function unreached(): Promise<never> {
   throw new Error("Nobody delegates a name here: there is no zone to make, and nothing to seal.");

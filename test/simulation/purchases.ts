@@ -1,13 +1,15 @@
 import { createAccount } from "../../shared/accounts/operate.ts";
-import { handlePayment } from "../../shared/billing/payments.ts";
 import { walletOf } from "../../shared/billing/wallet.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
 import { keyOf } from "../support/memory-writes.ts";
-import { contextOf, newId, silent } from "./billing-scene.ts";
+import { mixed } from "./acting.ts";
+import { fund, worldBefore } from "./beforehand.ts";
+import { contextOf } from "./billing-scene.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
+import { ofAccounts } from "./of-accounts.ts";
 import { purchaseActors } from "./purchases-actors.ts";
 import { drawOrder, send } from "./purchases-buyers.ts";
 import { claimInvariant } from "./purchases-claim-books.ts";
@@ -17,7 +19,7 @@ import { rest } from "./purchases-rest.ts";
 import { mistakes, newScene, type Mistake, type PurchaseScene } from "./purchases-scene.ts";
 import { stageInvariant } from "./purchases-stage-books.ts";
 import type { Random } from "./random.ts";
-import type { Actor, Bug, Module, World } from "./world.ts";
+import type { Bug, Module } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
 const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
@@ -41,13 +43,13 @@ export const purchasesModule: Module = {
     const scene = newScene(random, mistake as Mistake | undefined);
     const prepared = random.fork();
     return {
-      actors: mixed(purchaseActors(scene), random),
+      actors: mixed(purchaseActors(scene), themes, random),
       prepare: (table, now) => prepare(scene, table, now, prepared),
       quiet: (world, random) => rest(scene, world, random),
       invariants: () => [
-        observer(scene.facts),
-        claimInvariant(),
-        stageInvariant(scene),
+        ...[observer(scene.facts), claimInvariant(), stageInvariant(scene)].map((one) =>
+          ofAccounts(scene.accounts, one),
+        ),
         ...scene.accounts.flatMap((id) => [ledgerInvariant(walletOf(id)), walletInvariant(scene, id)]),
       ],
     };
@@ -64,22 +66,9 @@ const themes = [
   ["pass-on", "remove"],
 ];
 
-/** Most schedules do much of a few things that get in each other's way, and little of the rest. */
-function mixed(actors: readonly Actor[], random: Random): Actor[] {
-  const theme = random.pick(themes);
-  return actors.map((actor) => ({ ...actor, weight: actor.weight + (theme.includes(actor.name) ? 20 : 0) }));
-}
-
 /** Two accounts with two workspaces each, some money, and some names on their way already. */
 async function prepare(scene: PurchaseScene, table: Table, now: Date, random: Random): Promise<void> {
-  const world: World = {
-    table,
-    now: () => now,
-    pause: async () => undefined,
-    peek: () => undefined,
-    watch: () => () => undefined,
-    note: () => undefined,
-  };
+  const world = worldBefore(table, now);
   const { mood } = scene.registry;
   scene.registry.mood = calm;
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
@@ -92,29 +81,8 @@ async function prepare(scene: PurchaseScene, table: Table, now: Date, random: Ra
       added.map((workspace) => workspace.id),
     );
     const amount = random.pick([0, 1_500, 5_000, 50_000]);
-    if (amount > 0) await fund(scene, table, now, { accountId: id, amount });
+    if (amount > 0) await fund(scene, world, id, amount);
     if (random.chance(0.5)) await send(scene, world, random, { ...drawOrder(scene, random, id), most: undefined });
   }
   scene.registry.mood = mood;
-}
-
-/** Money that was paid before anybody looked; the provider tells of it. */
-async function fund(
-  scene: PurchaseScene,
-  table: Table,
-  now: Date,
-  { accountId, amount }: { accountId: string; amount: number },
-): Promise<void> {
-  const event = {
-    id: newId(scene, "event"),
-    type: "paid" as const,
-    checkoutId: newId(scene, "checkout"),
-    reference: newId(scene, "reference"),
-    accountId,
-    amount,
-    currency: "USD",
-    at: now,
-  };
-  scene.events.push({ event, isKnown: true });
-  await handlePayment(event, { table, now: () => now, log: silent });
 }

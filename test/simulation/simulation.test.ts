@@ -24,6 +24,7 @@ test.for<[string, number, number]>([
   ["ledger", 1_000, 80],
   ["billing", 250, 80],
   ["purchases", 60, 400],
+  ["dedicated-ips", 100, 400],
 ])(
   "interleavings, faults, lost answers and deaths leave every invariant of the %s standing",
   async ([name, schedules, steps]) => {
@@ -34,8 +35,8 @@ test.for<[string, number, number]>([
 
 test.for(Object.keys(bugs))("with the mistake %s a violation is found within 500 schedules", async (bug) => {
   const planted = modulesWith(bug);
-  // A purchase takes several runs of the worker.
-  const steps = planted.some(({ name }) => name === "purchases") ? 500 : 120;
+  // A purchase takes several runs of the worker, and so does a dedicated IP.
+  const steps = planted.some(({ name }) => name === "purchases" || name === "dedicated-ips") ? 500 : 120;
   expect(await findViolation({ modules: planted, schedules: 500, steps }, bug)).toBeDefined();
 });
 
@@ -43,7 +44,7 @@ test("schedules do what they are for: they commit, refuse, fail, die, and resolv
   const lines: string[] = [];
   let deaths = 0;
   let commits = 0;
-  for (let seed = 1; seed <= 120; seed++) {
+  for (let seed = 1; seed <= 160; seed++) {
     const module = modules.slice(seed % modules.length).slice(0, 1);
     const outcome = await simulate({ modules: module, seed, steps: 200, trace: (line) => lines.push(line) });
     deaths += outcome.deaths;
@@ -82,6 +83,9 @@ test("schedules do what they are for: they commit, refuse, fail, die, and resolv
     /commit LIST#domains#ROW.* LEDGER#ENTRY#wallet/,
     "domain_taken",
     "payment_required",
+    /commit FREE#|commit .*FREE#/,
+    /commit IP_OPERATION#.*IP_DOMAIN#/,
+    /death assign/,
   ]) {
     expect(text).toMatch(seen);
   }

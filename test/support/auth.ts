@@ -36,6 +36,15 @@ export const giveGroup = (account: Account, { id }: Pick<Group, "id">, key: stri
     ...(workspaceId === undefined ? {} : { resource_type: "workspace", resource_id: workspaceId }),
   });
 
+/** The arguments of `auth.authorizations.grant` that give a subject a capability on the whole account. */
+export const capabilityFor = ({ id }: Pick<Account, "id">, subjectId: string, key: string, type = "user") => ({
+  account_id: id,
+  grant_kind: "capability",
+  subject_id: subjectId,
+  subject_type: type,
+  capability_key: key,
+});
+
 /** Makes a group, service account or user an owner. */
 export const makeOwner = (account: Account, id: string, type = "user") =>
   asOwner(account, "POST", "authorizations", { grant_kind: "account_owner", subject_type: type, subject_id: id });
@@ -48,6 +57,15 @@ export async function newWorkspace({ id, owner }: Account, name: string): Promis
   const sent = { token: owner.token, body: { name } };
   return (await request("POST", `/v1/public/accounts/${id}/workspaces`, sent)).body.id;
 }
+
+/** Deletes a workspace for the account's owner. */
+export const deleteWorkspace = ({ id, owner }: Account, workspaceId: string): Promise<Answer> =>
+  request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
+
+/** Asks who a token is of. */
+export const me = (token: string): Promise<Answer> => request("GET", "/v1/public/me", { token });
+
+export const isSuperAdmin = async (token: string): Promise<boolean> => (await me(token)).body.is_super_admin;
 
 /** Whether a caller may list the account's grants (`auth.manage`) or workspaces (`workspace.view`). */
 export const statusOf = async (account: Account, { token }: Pick<User, "token">, what = "workspaces") =>

@@ -9,6 +9,9 @@ import type { RecordType } from "../../shared/dns/rrset.ts";
 import { request, type Answer } from "./request.ts";
 import type { Account } from "./world.ts";
 
+/** A record as one asks for it. */
+export const www = { name: "www", type: "A", value: "192.0.2.1" };
+
 type Sender = { token?: string; headers?: Record<string, string> };
 
 /** Sends a request about the account's DNS records, for its owner if nobody else is named. */

@@ -6,7 +6,7 @@ import { planAdded } from "../../shared/dns-records/plan.ts";
 import type { ParsedRecord } from "../../shared/dns-records/record.ts";
 import { planActivation } from "../../shared/domains/activate.ts";
 import { advanceDomain } from "../../shared/domains/advance.ts";
-import { selector, type Dkim } from "../../shared/domains/dkim.ts";
+import { Dkim, dkimKey, selector } from "../../shared/domains/dkim.ts";
 import { domainKey, StoredDomain, type Domain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
 import { domainWork } from "../../shared/domains/outside.ts";
@@ -68,7 +68,7 @@ export async function write(write: Write): Promise<void> {
 }
 
 /** What the nameserver of all accounts answers: the data of each record as one text, or the code of its refusal. */
-export async function dig(name: string, type: "A" | "MX" | "TXT" | "CNAME" | "NS"): Promise<string[] | string> {
+export async function dig(name: string, type: "A" | "MX" | "TXT" | "CNAME" | "NS" | "PTR"): Promise<string[] | string> {
   const resolver = new Resolver({ timeout: 2_000, tries: 1 });
   resolver.setServers([`127.0.0.1:${process.env["TEST_DNS_PORT"]}`]);
   try {
@@ -128,4 +128,11 @@ export async function quicklyActive(
   });
   await syncZone(account.id, domain.id, work);
   return domainView(domain);
+}
+
+/** The key that a domain's mail is signed with. */
+export async function dkimOf({ id }: Pick<Account, "id">, domainId: string): Promise<Dkim> {
+  const key = await testTable().get(dkimKey(id, domainId), Dkim);
+  if (!key) throw new Error("there is no key");
+  return key;
 }

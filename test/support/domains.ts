@@ -5,6 +5,7 @@ import { nameserversOf } from "../../shared/domains/platform.ts";
 import { delegate } from "../../shared/providers/registrar-embedded-names.ts";
 import { newWorkspace } from "./auth.ts";
 import { fund } from "./billing.ts";
+import { contact } from "./contact.ts";
 import { request, type Answer } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 
@@ -21,6 +22,34 @@ export const domainsRequest = (
 ): Promise<Answer> =>
   request(method, `/v1/public/accounts/${id}/domains${path}`, { token: owner.token, body, headers });
 
+/** A domain of the account as its owner reads it, by its name or id. */
+export const readDomain = async (account: Account, domain: string): Promise<Answer["body"]> =>
+  (await domainsRequest(account, "GET", `/${domain}`)).body;
+
+/** The first hundred domains of the account, and how many there are. */
+export const listedDomains = async (account: Account): Promise<{ items: Domain[]; total: number }> =>
+  (await domainsRequest(account, "GET", "?page_size=100")).body;
+
+/** Asks to connect a name in a workspace. */
+export const connect = (account: Account, name: unknown, workspace_id: string): Promise<Answer> =>
+  domainsRequest(account, "POST", "", { name, workspace_id });
+
+/** How many domains the account has, and how many of them are in a workspace. */
+export const domainTotals = async (
+  account: Account,
+  workspaceId: string,
+): Promise<[all: number, inWorkspace: number]> => [
+  (await domainsRequest(account, "GET", "")).body.total,
+  (await domainsRequest(account, "GET", `?workspace_id=${workspaceId}`)).body.total,
+];
+
+/** Nameservers that are nobody's here. */
+export const elsewhere = ["ns1.other.example", "ns2.other.example"];
+
+/** Asks whether a name is delegated to the account. */
+export const verify = (account: Account, name: string): Promise<Answer> =>
+  domainsRequest(account, "POST", `/${name}/verify`);
+
 type Connected = Domain & { account: Account };
 
 /** A domain that the account connected, which nobody has delegated to it yet. */
@@ -29,7 +58,7 @@ export async function connected(
   { name = uniqueName(), workspaceId }: { name?: string; workspaceId?: string } = {},
 ): Promise<Connected> {
   const workspace_id = workspaceId ?? (await newWorkspace(account, `For ${name}`));
-  const { status, body, text } = await domainsRequest(account, "POST", "", { name, workspace_id });
+  const { status, body, text } = await connect(account, name, workspace_id);
   if (status !== 201) throw new Error(text);
   return { ...(body as Domain), account };
 }
@@ -42,23 +71,12 @@ export const delegated = ({ id }: Pick<Account, "id">, name: string): Promise<vo
 export async function active(account: Account, options: { name?: string; workspaceId?: string } = {}): Promise<Domain> {
   const { name } = await connected(account, options);
   await delegated(account, name);
-  const { status, text } = await domainsRequest(account, "POST", `/${name}/verify`);
+  const { status, text } = await verify(account, name);
   if (status !== 200) throw new Error(text);
   return (await domainsRequest(account, "GET", `/${name}`)).body as Domain;
 }
 
-export const contact = {
-  first_name: "Ada",
-  last_name: "Example",
-  organization: "Example Ltd",
-  email: "ada@example.com",
-  phone: "+14155552671",
-  address_1: "1 Example Street",
-  city: "San Francisco",
-  state: "CA",
-  zip: "94105",
-  country: "US",
-};
+export { contact };
 
 /** An account with money in its wallet: minor units. */
 export async function funded(account: Account, amount = 100_000): Promise<Account> {

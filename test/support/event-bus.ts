@@ -1,6 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 
+import { vi } from "vitest";
+
+import { listen } from "./listen.ts";
+
 type Entry = {
   Detail: string;
   DetailType: string;
@@ -12,12 +16,7 @@ type Entry = {
 type Call = { headers: IncomingHttpHeaders; entries: Entry[] };
 type Reply = { status: number; body: unknown };
 
-export type EventBusServer = {
-  endpoint: string;
-  calls: Call[];
-  details: () => Record<string, unknown>[];
-  stop: () => Promise<unknown>;
-};
+type EventBusServer = { calls: Call[]; details: () => Record<string, unknown>[] };
 
 /** What EventBridge answers when it takes all entries. */
 export const takeAll = ({ entries }: Call): Reply => ({
@@ -25,7 +24,7 @@ export const takeAll = ({ entries }: Call): Reply => ({
   body: { FailedEntryCount: 0, Entries: entries.map((_, index) => ({ EventId: `event-${index}` })) },
 });
 
-/** PutEvents of EventBridge over HTTP on 127.0.0.1, as its API reference describes the wire. */
+/** PutEvents of EventBridge until the test is over, as its API reference describes the wire; the SDK finds it. */
 export async function startEventBus(answer: (call: Call, count: number) => Reply = takeAll): Promise<EventBusServer> {
   const calls: Call[] = [];
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -37,15 +36,6 @@ export async function startEventBus(answer: (call: Call, count: number) => Reply
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return {
-    endpoint: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
-    calls,
-    details: () => calls.flatMap(({ entries }) => entries.map(({ Detail }) => JSON.parse(Detail))),
-    stop: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(resolve));
-    },
-  };
+  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", `http://127.0.0.1:${await listen(server)}`);
+  return { calls, details: () => calls.flatMap(({ entries }) => entries.map(({ Detail }) => JSON.parse(Detail))) };
 }

@@ -1,5 +1,9 @@
+import type { Route } from "../../shared/route.ts";
 import { billingExamples } from "./billing-examples.ts";
+import { dedicatedIpExamples } from "./dedicated-ip-examples.ts";
 import { domainExamples } from "./domain-examples.ts";
+import { feedbackExamples } from "./feedback-examples.ts";
+import { forwardingExamples } from "./forwarding-examples.ts";
 import { mailboxExamples } from "./mailbox-examples.ts";
 import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
@@ -114,7 +118,17 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   "audit.list": async ({ id }) => ({ account_id: id }),
   ...authExamples,
   ...billingExamples,
+  ...dedicatedIpExamples,
   ...domainExamples,
+  ...feedbackExamples,
   ...mailboxExamples,
+  ...forwardingExamples,
   ...webhookExamples,
 };
+
+/** What a route is called with in an account: everything that it needs there has been made. */
+export async function exampleOf({ name }: Pick<Route, "name">, account: Account): Promise<Example> {
+  const example = examples[name];
+  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${name}`);
+  return example(account);
+}

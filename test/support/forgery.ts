@@ -56,6 +56,8 @@ const named: Record<string, Kind[]> = {
   hosted_page_id: [{ is: "hosted page", make: async () => randomUUID(), opaque: "it is taken and not looked at" }],
   actor_id: [user, program],
   member_id: [member],
+  // An option is the operator's: none is one account's and not another's.
+  option_id: [{ is: "option", make: async () => `forged-${randomUUID()}`, missing: () => `forged-${randomUUID()}` }],
   parent_id: [group],
   resource_id: [
     { ...workspace, beside: { resource_type: "workspace" } },

@@ -39,6 +39,7 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     WEBHOOK_LOOPBACK: "allow",
     MAIL_SECRET: randomBytes(24).toString("base64url"),
     REGISTRAR: "embedded",
+    MAIL_PROVIDER: "embedded",
     DNS_PROVIDER: "embedded",
     DOCS_DIR: docs,
     AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,

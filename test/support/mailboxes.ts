@@ -11,6 +11,8 @@ import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
+export { statusesOf } from "./request.ts";
+
 /** Sends a request about the account, for its owner unless somebody else is said. */
 export const send = (
   { id, owner }: Account,
@@ -24,6 +26,13 @@ export const send = (
     headers,
     ...(body === undefined ? {} : { body }),
   });
+
+/** Asks for a new mailbox. */
+export const addMailbox = (
+  account: Account,
+  body: unknown,
+  options: Parameters<typeof send>[4] = {},
+): Promise<Answer> => send(account, "POST", "mailboxes", body, options);
 
 /** The path of a mailbox by its id or address, as it is written in a URL. */
 export const at = (ref: string, rest = ""): string => `mailboxes/${encodeURIComponent(ref)}${rest}`;
@@ -55,7 +64,7 @@ export async function added(
   local_part = "ada",
   more: Partial<Person> = {},
 ): Promise<Mailbox> {
-  const { status, body, text } = await send(account, "POST", "mailboxes", { domain, ...person(local_part, more) });
+  const { status, body, text } = await addMailbox(account, { domain, ...person(local_part, more) });
   if (status !== 201) throw new Error(text);
   return body as Mailbox;
 }
@@ -125,7 +134,8 @@ export async function listed(account: Account, query: Record<string, string> = {
   return body as Listed;
 }
 
-export const emailsIn = ({ items }: Listed): string[] => items.map(({ primary_email }) => primary_email);
+/** The addresses that lead to a mailbox besides its own. */
+export const aliasesOf = async (account: Account, mailbox: string): Promise<string[]> =>
+  (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
 
-export const statusesOf = (answers: readonly { status: number }[]): number[] =>
-  answers.map(({ status }) => status).toSorted((a, b) => a - b);
+export const emailsIn = ({ items }: Listed): string[] => items.map(({ primary_email }) => primary_email);

@@ -7,10 +7,10 @@ import type { Table } from "../../shared/table/table.ts";
 import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import { once } from "./memory-once.ts";
 import { createMemoryStore, openMemoryTable } from "./memory-table.ts";
+import type { Attributes } from "./memory-writes.ts";
 import { testTable } from "./world.ts";
 
 type Condition = NonNullable<Write["if"]>;
-type Attributes = Exclude<Condition, string | { absentOr: object }>;
 
 const name = fc.constantFrom("a", "b", "c");
 const text = fc.constantFrom("", "x", "y", "é", "\ue000", "😀");

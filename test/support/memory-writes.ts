@@ -2,7 +2,7 @@ import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import { compareText, copyOf, copyOfAttributes, requireKey, requireStorable, validationError } from "./memory-items.ts";
 
 type Condition = NonNullable<Write["if"]>;
-type Attributes = Exclude<Condition, string | { absentOr: object }>;
+export type Attributes = Exclude<Condition, string | { absentOr: object }>;
 type Update = Extract<Write, { update: Key }>;
 
 /** The item that a write is about. */

@@ -7,8 +7,12 @@ import { getStored } from "../../shared/providers/embedded-checkout.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { billing, tellPayment } from "./billing.ts";
 import { advance, storedAs, workAt } from "./domain-work.ts";
+import { funded } from "./domains.ts";
 import { request } from "./request.ts";
-import { testTable, type Account } from "./world.ts";
+import { newAccount, testTable, type Account } from "./world.ts";
+
+/** A new account with money in its wallet: minor units. */
+export const buyer = async (amount = 100_000): Promise<Account> => funded(await newAccount(), amount);
 
 /** What the wallet holds, and what of it is free: minor units. */
 export async function wallet({ id }: Pick<Account, "id">): Promise<{ posted: number; available: number }> {

@@ -1,5 +1,7 @@
 import { createServer } from "node:http";
 
+import { portOf } from "./listen.ts";
+
 let started: Promise<string> | undefined;
 
 /** The URL of a receiver on this machine that accepts whatever it gets. It does not keep the process alive. */
@@ -10,9 +12,6 @@ async function start(): Promise<string> {
     request.resume();
     response.writeHead(204).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  server.unref();
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  return `http://127.0.0.1:${address.port}/hook`;
+  const port = await portOf(server.unref());
+  return `http://127.0.0.1:${port}/hook`;
 }

@@ -8,7 +8,6 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
   summary: "Get a group",
-  description: "An extension.",
   capability: "auth.manage",
   etag: true,
   access: "read",

@@ -12,7 +12,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/auth/groups",
   summary: "List groups",
-  description: "An extension. The groups of the account, oldest first.",
+  description: "The groups of the account, oldest first.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -18,7 +18,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
   summary: "Change a group, or move it into another",
   description:
-    "An extension. Only what is given changes. Inside of another group its members inherit what that group holds, so the caller must hold all of it.",
+    "Only what is given changes. Inside of another group its members inherit what that group holds, so the caller must hold all of it.",
   capability: "auth.manage",
   etag: true,
   access: "write",

@@ -14,7 +14,7 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/auth/role-assignments",
   summary: "Assign a role",
-  description: "An extension. A role is a fixed bundle of capabilities, of which the caller must hold every one.",
+  description: "A role is a fixed bundle of capabilities, of which the caller must hold every one.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

@@ -14,7 +14,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/auth/role-assignments",
   summary: "List assigned roles",
-  description: "An extension. All roles assigned in the account, oldest first.",
+  description: "All roles assigned in the account, oldest first.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

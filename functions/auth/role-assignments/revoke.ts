@@ -9,7 +9,7 @@ export const route = defineRoute({
   method: "DELETE",
   path: "/v1/public/accounts/{account_id}/auth/role-assignments/{assignment_id}",
   summary: "Take back an assigned role",
-  description: "An extension. It holds no longer from the next request on.",
+  description: "It holds no longer from the next request on.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ assignment_id: Id.meta({ description: "The assignment's id." }) }),

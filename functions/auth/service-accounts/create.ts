@@ -12,8 +12,7 @@ export const route = defineRoute({
   method: "POST",
   path: "/v1/public/accounts/{account_id}/auth/service-accounts",
   summary: "Create a service account",
-  description:
-    "An extension. It holds nothing until something is granted to it. Its token is in this answer and never again.",
+  description: "It holds nothing until something is granted to it. Its token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
   secret: true,

@@ -11,7 +11,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/auth/service-accounts",
   summary: "List service accounts",
-  description: "An extension. All service accounts of the account, oldest first, the revoked ones too.",
+  description: "All service accounts of the account, oldest first, the revoked ones too.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

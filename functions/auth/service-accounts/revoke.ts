@@ -9,7 +9,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}",
   summary: "Revoke a service account",
   description:
-    "An extension. Its tokens are refused from the next request on, and all it held is gone. Only owners revoke one that owns the account.",
+    "Its tokens are refused from the next request on, and all it held is gone. Only owners revoke one that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: ServiceAccountParams,

@@ -12,7 +12,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}/rotate",
   summary: "Give a service account a new token",
   description:
-    "An extension. The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
+    "The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
   secret: true,

@@ -12,8 +12,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/mailboxes/exports/{export_id}",
   summary: "See how an export of mailboxes goes on",
-  description:
-    "How many mailboxes are in it so far, and once it is done where to download it. An extension of the specification.",
+  description: "How many mailboxes are in it so far, and once it is done where to download it.",
   capability: "mailbox.export",
   scope: "visible",
   access: "read",

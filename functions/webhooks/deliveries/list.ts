@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries",
   summary: "List the deliveries of a webhook",
   description:
-    "An extension. Newest event first, kept for 30 days. To filter by status, name a range of time that holds at most 20,000 deliveries.",
+    "Newest event first, kept for 30 days. To filter by status, name a range of time that holds at most 20,000 deliveries.",
   capability: "webhook.manage",
   access: "read",
   limit: "search",

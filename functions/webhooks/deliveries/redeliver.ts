@@ -10,7 +10,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
   summary: "Send a delivery once more",
   description:
-    "An extension. Sends the same body under the same `webhook-id` now, whatever became of the delivery before, and answers it. When this attempt fails, the delivery stays what it was.",
+    "Sends the same body under the same `webhook-id` now, whatever became of the delivery before, and answers it. When this attempt fails, the delivery stays what it was.",
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],

@@ -1,9 +1,7 @@
-import { mkdtempSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { publishChanges } from "../../../functions/workers/publish-changes.ts";
 import { openChangeFeed } from "../../../infra/local/change-feed.ts";
@@ -13,14 +11,9 @@ import type { Event } from "../../../shared/changes/event.ts";
 import { createLog } from "../../../shared/log.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, listedAccount, newTable, record, recordPoison } from "../../support/changes.ts";
+import { newFolder } from "../../support/folder.ts";
 
 const log = createLog("silent", {});
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "change-feed-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 type Given = { onEvent?: (event: Event) => void; now?: () => number; afterBatch?: () => Promise<void> };
 

@@ -175,9 +175,11 @@ test("takes an RRset without records for none", async () => {
   expect(told(await serving(empty)({ name: "example.test", type: "A" }))).toEqual(["NOERROR AA", soa]);
 });
 
-const registries = registryZones(async (name) =>
-  name === "example.test" || name === "sub.example.test" ? ["ns2.hosts.test", "ns1.hosts.test"] : undefined,
-);
+const registries = registryZones({
+  delegationOf: async (name) =>
+    name === "example.test" || name === "sub.example.test" ? ["ns2.hosts.test", "ns1.hosts.test"] : undefined,
+  recordsOf: async (name) => (name.endsWith("host.test") ? [a("host.test", "192.0.2.1")] : []),
+});
 const delegated = ["NOERROR", "authority example.test NS", "authority example.test NS"];
 
 test.each<[name: string, type: string, told: string[]]>([
@@ -186,6 +188,9 @@ test.each<[name: string, type: string, told: string[]]>([
   ["a.sub.example.test", "MX", delegated],
   ["other.test", "NS", ["NXDOMAIN AA", "authority . SOA"]],
   ["test", "NS", ["NXDOMAIN AA", "authority . SOA"]],
+  ["host.test", "A", ["NOERROR AA", "answer host.test A"]],
+  ["host.test", "MX", ["NOERROR AA", "authority . SOA"]],
+  ["x.host.test", "A", ["NXDOMAIN AA", "authority . SOA"]],
   ["", "SOA", ["NOERROR AA", "answer . SOA"]],
   ["", "NS", ["NOERROR AA", "authority . SOA"]],
 ])("plays root and registries for %j %s", async (name, type, lines) => {
@@ -194,9 +199,11 @@ test.each<[name: string, type: string, told: string[]]>([
 
 test("tries the shortest name first, and takes a name without nameservers for none", async () => {
   const tried: string[] = [];
-  const { rcode } = await registryZones(async (name) => {
-    tried.push(name);
-    return [];
+  const { rcode } = await registryZones({
+    delegationOf: async (name) => {
+      tried.push(name);
+      return [];
+    },
   })({ name: "www.example.test", type: "A" });
   expect(rcode).toBe(3);
   expect(tried).toEqual(["test", "example.test", "www.example.test"]);

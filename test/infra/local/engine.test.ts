@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -19,12 +18,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { binaryPath } from "../../../infra/local/engine-process.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "../../../infra/local/engine.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "engine-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
+import { newFolder } from "../../support/folder.ts";
+import { listen } from "../../support/listen.ts";
 
 async function start(...options: Parameters<typeof startEngine>): Promise<Engine> {
   const engine = await startEngine(...options);
@@ -73,7 +68,7 @@ test("the table has the keys and the TTL of infra/table.ts but no stream, and is
 });
 
 test("what was written is there after a stop and a new start", async () => {
-  const dbPath = join(await newFolder(), "table.db");
+  const dbPath = join(newFolder(), "table.db");
   const first = await start({ dbPath });
   await ensureTable(first.endpoint, TableName);
   await clientOf(first).send(new PutItemCommand({ TableName, Item: { ...key, v: { S: "kept" } } }));
@@ -91,7 +86,7 @@ test("engines in memory know nothing of each other", async () => {
 });
 
 test("a file that an engine has is refused to a second one, under any path to it, with the holder's pid", async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   const alias = `${folder}-alias`;
   await symlink(folder, alias);
   onTestFinished(() => rm(alias));
@@ -106,7 +101,7 @@ test("a file that an engine has is refused to a second one, under any path to it
 });
 
 test("an engine dies with a process that was killed, and its file can be had again", async () => {
-  const dbPath = join(await newFolder(), "table.db");
+  const dbPath = join(newFolder(), "table.db");
   const module = resolve(import.meta.dirname, "../../../infra/local/engine.ts");
   const source = `const { startEngine } = await import(${JSON.stringify(module)});
     const { pid } = await startEngine({ dbPath: ${JSON.stringify(dbPath)} });
@@ -146,19 +141,15 @@ test("stop can be called twice", async () => {
 });
 
 test("a port that is taken is a problem with the engine's own words, and nothing is left behind", async () => {
-  const folder = await newFolder();
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const folder = newFolder();
+  const port = await listen(createServer());
   const problem = await problemOf(startEngine({ dbPath: join(folder, "table.db"), port }));
   expect(problem).toContain(`port ${port} is already in use`);
   await start({ dbPath: join(folder, "table.db") });
 });
 
 test("a file that is no database is a problem that names the file, which stays as it is", async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   const dbPath = join(folder, "table.db");
   await writeFile(dbPath, "not a database, whatever its name says".repeat(100));
   expect(await problemOf(startEngine({ dbPath }))).toContain(dbPath);
@@ -166,7 +157,7 @@ test("a file that is no database is a problem that names the file, which stays a
 });
 
 test("a folder that is missing, or no folder, is a problem that names the file", async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   await writeFile(join(folder, "file"), "");
   for (const dbPath of [join(folder, "missing/table.db"), join(folder, "file/table.db")]) {
     expect(await problemOf(startEngine({ dbPath }))).toContain(`${dbPath} cannot be written`);

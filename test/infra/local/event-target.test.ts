@@ -1,6 +1,4 @@
-import { mkdtempSync } from "node:fs";
-import { readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -8,12 +6,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { eventQueueIn, type QueuedEvent } from "../../../infra/local/event-queue.ts";
 import { startEventTarget, type EventTargetOptions } from "../../../infra/local/event-target.ts";
 import { timeOrderedId } from "../../../shared/ids.ts";
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "event-target-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
-}
+import { newFolder } from "../../support/folder.ts";
 
 let count = 0;
 

@@ -1,14 +1,13 @@
-import { mkdtempSync } from "node:fs";
-import { appendFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { deadLettersIn, embeddedPublisher, eventsIn } from "../../../infra/local/event-log.ts";
 import { eventPaths } from "../../../infra/local/events-page.ts";
 import { ndjsonLog } from "../../../infra/local/ndjson-log.ts";
 import type { Event } from "../../../shared/changes/event.ts";
+import { newFolder } from "../../support/folder.ts";
 import { gatewayFor, sendRequest, type Reply } from "./wire.ts";
 
 const event = (n: number, given: Partial<Event> = {}): Event => ({
@@ -21,12 +20,6 @@ const event = (n: number, given: Partial<Event> = {}): Event => ({
   data: { n },
   ...given,
 });
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "events-page-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 /** The page over a folder with these events; what it answers to a query. */
 async function pageOf(

@@ -1,13 +1,11 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { filesKeyOf } from "../../../infra/local/derived-keys.ts";
 import { filePaths } from "../../../infra/local/files-page.ts";
 import { filesOf } from "../../../shared/providers/files.ts";
+import { newFolder } from "../../support/folder.ts";
 import { gatewayFor, sendRequest, type Reply } from "./wire.ts";
 
 const key = "invoices/7c9e/000042.pdf";
@@ -18,8 +16,7 @@ const filesKey = filesKeyOf(Buffer.alloc(32, 7).toString("base64"));
 
 /** A server with one file, whose clock stands at `now`; what it answers to a target. */
 async function scene(now = signedAt) {
-  const folder = mkdtempSync(join(tmpdir(), "files-page-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = newFolder();
   const localPaths = filePaths({ folder, key: Buffer.from(filesKey, "base64"), now: () => now });
   const port = await gatewayFor({ localPaths });
   const files = filesOf({ FILES_DIR: folder, FILES_KEY: filesKey, FILES_BASE_URL: `http://127.0.0.1:${port}` });

@@ -1,25 +1,19 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { JwtVerifier } from "aws-jwt-verify";
 import { decomposeUnverifiedJwt } from "aws-jwt-verify/jwt";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { audience, createIssuer, issuerUrl, openIssuer, type TokenIssuer } from "../../../infra/local/issuer.ts";
 import { readEnvironment } from "../../../shared/env.ts";
+import { newFolder } from "../../support/folder.ts";
 
 function verifierOf(issuer: TokenIssuer) {
   const { jwks } = issuer.issuerConfig();
   const verifier = JwtVerifier.create({ issuer: issuerUrl, audience });
   verifier.cacheJwks(JSON.parse(JSON.stringify(jwks)));
   return verifier;
-}
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "issuer-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
 }
 
 const person = { sub: "u-1", email: "u@example.com", given_name: "U", groups: ["admins"] };
@@ -60,7 +54,7 @@ test("sign puts any header and payload under a signature that holds", async () =
 });
 
 test("the same private key makes the same issuer", async () => {
-  const file = join(await newFolder(), "issuer.json");
+  const file = join(newFolder(), "issuer.json");
   const first = await openIssuer(file);
   const again = createIssuer(JSON.parse(await readFile(file, "utf8")));
   expect(again.issuerConfig()).toEqual(first.issuerConfig());
@@ -75,14 +69,14 @@ test("the issuer's configuration is an entry of ISSUERS as shared/env reads it, 
 });
 
 test("the kept key is for its owner's eyes only and outlives the process", async () => {
-  const file = join(await newFolder(), "issuer.json");
+  const file = join(newFolder(), "issuer.json");
   const token = (await openIssuer(file)).mint(person);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   await expect(verifierOf(await openIssuer(file)).verify(token)).resolves.toMatchObject({ sub: "u-1" });
 });
 
 test("a key file that is none is named, and left as it is", async () => {
-  const file = join(await newFolder(), "issuer.json");
+  const file = join(newFolder(), "issuer.json");
   for (const content of ["", "{}", '{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}']) {
     await writeFile(file, content);
     await expect(openIssuer(file)).rejects.toThrow(file);

@@ -5,16 +5,17 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { engineNote } from "../../../infra/local/engine-note.ts";
-import { failMain, get, newFolder, startMain, type Product } from "./product.ts";
+import { newFolder } from "../../support/folder.ts";
+import { failMain, get, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
 
 test("everything the banner promises is there", async () => {
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const { baseUrl, token, child, exit } = await startMain({ DATA_DIR: dataDir });
   const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
   expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
   expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);
-  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/events"]) {
+  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/events", "/_local/outbox"]) {
     expect((await get(baseUrl + page)).status).toBe(200);
   }
   const demo: unknown = await (await get(`${baseUrl}/_local/tokens`)).json();
@@ -24,7 +25,7 @@ test("everything the banner promises is there", async () => {
 });
 
 test("a minted token is let in as whom it names", async () => {
-  const { baseUrl } = await startMain({ DATA_DIR: await newFolder() });
+  const { baseUrl } = await startMain({ DATA_DIR: newFolder() });
   const minted = await fetch(`${baseUrl}/_local/tokens`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -35,7 +36,7 @@ test("a minted token is let in as whom it names", async () => {
 });
 
 test("data, keys and service account tokens outlive a restart; only their owner can read the secrets", async () => {
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const workspaces = (product: Product, init: RequestInit = {}): Promise<Response> =>
     fetch(`${product.baseUrl}/v1/public/accounts/11111111-1111-4111-8111-111111111111/workspaces`, {
       ...init,
@@ -54,7 +55,7 @@ test("data, keys and service account tokens outlive a restart; only their owner 
 });
 
 test("the engine's address is noted for the operator's command as long as it runs, and Ctrl-C ends both", async () => {
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const { child, printed, exit } = await startMain({ DATA_DIR: dataDir });
   const [, endpoint = ""] = /embedded, at (\S+)/.exec(printed) ?? [];
   expect(JSON.parse(await readFile(join(dataDir, engineNote), "utf8"))).toMatchObject({ endpoint });
@@ -68,7 +69,7 @@ test("the engine's address is noted for the operator's command as long as it run
 });
 
 test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const { child, baseUrl } = await startMain({ DATA_DIR: dataDir });
   const { code, said } = await failMain({ DATA_DIR: dataDir });
   expect(code).toBe(1);
@@ -79,7 +80,7 @@ test("a second start on the same data folder says who has it, exits 1 and distur
 
 test("a port that is taken is said in one sentence that names PORT; exit 1, and no engine or demo is left", async () => {
   const port = await gatewayFor({});
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const { code, said } = await failMain({ DATA_DIR: dataDir, PORT: String(port) });
   expect(code).toBe(1);
   expect(said.trim()).toMatch(new RegExp(`^Port ${port} is taken\\..*PORT=\\d+ npm start$`));
@@ -88,7 +89,7 @@ test("a port that is taken is said in one sentence that names PORT; exit 1, and 
 });
 
 test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner says whose database it is", async () => {
-  const dataDir = await newFolder();
+  const dataDir = newFolder();
   const endpoint = process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "";
   const env = { DATA_DIR: dataDir, AWS_ENDPOINT_URL_DYNAMODB: endpoint, TABLE_NAME: "main-test" };
   const { printed, baseUrl, token } = await startMain(env);

@@ -1,16 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+
+import { newFolder } from "../../support/folder.ts";
 
 const project = resolve(import.meta.dirname, "../../..");
 
 test("SIGTERM to npm start stops the product and its engine, not only npm", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "npm-start-"));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  const dataDir = newFolder();
   const { PATH, HOME } = process.env;
   const product = spawn("npm", ["start"], {
     cwd: project,

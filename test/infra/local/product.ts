@@ -1,20 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
 import { onTestFinished } from "vitest";
 
 const main = resolve(import.meta.dirname, "../../../infra/local/main.ts");
-
-/** A data folder that goes with the test. */
-export async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "main-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-}
 
 /** The product as `npm start` starts it, without this run's own environment. */
 function spawnMain(

@@ -4,24 +4,12 @@ import { registryPaths } from "../../../infra/local/registry-page.ts";
 import { delegationOf } from "../../../shared/providers/registrar-embedded-names.ts";
 import { connected, uniqueName } from "../../support/domains.ts";
 import { newAccount, testTable } from "../../support/world.ts";
-
-type Sent = { body?: string; type?: string; query?: string; headers?: Record<string, string> };
+import { asking } from "./asking.ts";
 
 let woken = 0;
 const paths = registryPaths({ table: testTable(), onDelegated: () => (woken += 1) });
 
-async function send(method: "GET" | "POST", { body = "", type, query = "", headers = {} }: Sent = {}) {
-  const path = paths.find((one) => one.method === method);
-  if (!path) throw new Error(`no ${method}`);
-  const answer = await path.handle({
-    params: {},
-    query: new URLSearchParams(query),
-    headers: new Map(Object.entries({ host: "127.0.0.1:8080", ...(type ? { "content-type": type } : {}), ...headers })),
-    body: Buffer.from(body),
-    port: 8080,
-  });
-  return { status: answer.status, text: answer.body?.toString() ?? "" };
-}
+const send = asking(paths);
 
 const json = "application/json";
 

@@ -30,12 +30,33 @@ test.each(["x", "65536"])("DNS_PORT=%s is refused by name", (DNS_PORT) => {
   expect(() => readSettings({ DNS_PORT })).toThrow("DNS_PORT");
 });
 
+test.each([
+  [{ MAIL_PROVIDER: "smtp" }, "such as SMTP_URL=smtp://127.0.0.1:1025"],
+  [{ MAIL_PROVIDER: "smtp", SMTP_URL: "http://user:hunter2@host" }, "SMTP_URL cannot be read"],
+  [{ MAIL_PROVIDER: "post" }, "MAIL_PROVIDER"],
+  [{ MAIL_FROM: "Hosted Mail" }, "MAIL_FROM"],
+])("%j is refused at the start, without its passwords", (source, reason) => {
+  const start = (): unknown => readSettings(source);
+  expect(start).toThrow(reason);
+  expect(start).not.toThrow("hunter2");
+});
+
+test("mail may go to a server of one's own", () => {
+  expect(() => readSettings({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" })).not.toThrow();
+});
+
 test("an empty endpoint is none", () => {
   expect(readSettings({ AWS_ENDPOINT_URL_DYNAMODB: "" })).not.toHaveProperty("endpoint");
 });
 
 test("the banner holds a curl to paste, an MCP configuration that parses, the data folder and the database", () => {
-  const about = { dataDir: "/data", database: "embedded", dnsPort: 5353, mailKey: "what mail servers show" };
+  const about = {
+    dataDir: "/data",
+    database: "embedded",
+    dnsPort: 5353,
+    hasOutbox: true,
+    mailKey: "what mail servers show",
+  };
   const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, about);
   expect(text).toContain("\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer tok'\n");
   expect(text).toContain("what mail servers show");
@@ -54,6 +75,7 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
     "/v1/public/openapi.json",
     "/_local/tokens",
     "/_local/registry",
+    "/_local/outbox",
     "-p 5353",
     "/data",
     "embedded",

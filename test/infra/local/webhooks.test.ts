@@ -1,28 +1,27 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
 import { Webhook } from "standardwebhooks";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { newFolder, startMain, type Product } from "./product.ts";
+import { newFolder } from "../../support/folder.ts";
+import { listen } from "../../support/listen.ts";
+import { startMain, type Product } from "./product.ts";
 
 type Delivery = { headers: IncomingHttpHeaders; body: string };
 
 /** A receiver on this machine that accepts everything; `next` resolves with the delivery that comes next. */
 async function receiver(): Promise<{ url: string; next: () => Promise<Delivery> }> {
   const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${await listen(server)}/hook`;
   const next = async (): Promise<Delivery> => {
     const [request, response] = await once(server, "request");
     const body = await text(request);
     response.writeHead(204).end();
     return { headers: request.headers, body };
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, next };
+  return { url, next };
 }
 
 async function send(product: Product, method: string, path: string, body: unknown): Promise<Record<string, string>> {
@@ -41,7 +40,7 @@ const verified = (secret: string | undefined, { headers, body }: Delivery): unkn
   new Webhook(secret ?? "").verify(body, headers as Record<string, string>);
 
 test("a change reaches a webhook on this machine, signed, also when the product is killed just after it", async () => {
-  const env = { DATA_DIR: await newFolder() };
+  const env = { DATA_DIR: newFolder() };
   const { url, next } = await receiver();
   const first = await startMain(env);
   const { secret } = await send(first, "POST", "/webhooks", { url, event_types: ["workspace.*"] });

@@ -1,11 +1,6 @@
-import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
 
-import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { localTableName } from "../../../infra/local/engine-note.ts";
 import { ensureTable } from "../../../infra/local/engine.ts";
@@ -17,31 +12,20 @@ import { createAccount, createClient } from "../../../shared/accounts/operate.ts
 import type { Event } from "../../../shared/changes/event.ts";
 import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, newTable, record, recordPoison } from "../../support/changes.ts";
-import { startEventBus, takeAll, type EventBusServer } from "../../support/event-bus.ts";
+import { startEventBus, takeAll } from "../../support/event-bus.ts";
+import { newFolder } from "../../support/folder.ts";
+import { operatorIn } from "./command-line.ts";
 
 afterEach(() => vi.unstubAllEnvs());
-
-type Outcome = { code: number; out: string; err: string };
 
 /** Runs a command of this family on a table; what it answers. */
 const run = (name: string, table: Table, options: Record<string, string>, place: Place = {}) =>
   eventCommands[`events ${name}`]?.run(table, options, place);
 
-/** Runs the command as a person would, with nothing in its environment but the tests' engine and what is given. */
-function operator(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
-  const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
+/** Runs the command with nothing in its environment but the tests' engine and what is given. */
+function operator(env: NodeJS.ProcessEnv, ...args: string[]) {
   const { TABLE_NAME: _, ...rest } = process.env;
-  return new Promise((settle) => {
-    execFile(process.execPath, [main, ...args], { env: { ...rest, ...env } }, (error, out, err) =>
-      settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
-    );
-  });
-}
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "operator-events-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
+  return operatorIn({ ...rest, ...env }, ...args);
 }
 
 /** The table that a command without `--table` finds. */
@@ -73,15 +57,8 @@ test("publishes an account's changes of a span again, oldest first, into the loc
   expect(await eventQueueIn(folder).ids()).toEqual(published.map(({ id }) => id));
 });
 
-async function busThat(answer: Parameters<typeof startEventBus>[0]): Promise<EventBusServer> {
-  const bus = await startEventBus(answer);
-  onTestFinished(() => void bus.stop());
-  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", bus.endpoint);
-  return bus;
-}
-
 test("publishes all accounts of a deployed table to the bus that is named", async () => {
-  const bus = await busThat(takeAll);
+  const bus = await startEventBus();
   const table = await newTable();
   const accounts = [await accountIn(table), await accountIn(table)];
   const counts = await run("replay", table, { since: "2026-02-01", bus: "hosted-mail-blue" });
@@ -96,7 +73,7 @@ test("publishes all accounts of a deployed table to the bus that is named", asyn
 
 test("fails when the bus refuses, says how far it came, and sends nothing later of that resource", async () => {
   const denied = { status: 400, body: { __type: "AccessDeniedException", message: "No" } };
-  const bus = await busThat((call, count) => (count === 2 ? denied : takeAll(call)));
+  const bus = await startEventBus((call, count) => (count === 2 ? denied : takeAll(call)));
   vi.stubEnv("EVENT_BUS", "hosted-mail-blue");
   const table = await newTable();
   await accountIn(table);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { limitCommands } from "../../../infra/operator/limit-commands.ts";
 import { limitClasses, limitClassNames } from "../../../shared/limits/classes.ts";
 import { setOwnLimit } from "../../../shared/limits/own-limits.ts";
-import { request } from "../../support/request.ts";
+import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
 const run = (name: string, options: Record<string, string>) =>
@@ -40,7 +40,7 @@ test("a limit that is set holds in the account for its callers, and nowhere else
   const statusesIn = async (id: string) => {
     const path = `/v1/public/accounts/${id}/workspaces`;
     const answers = await Promise.all(Array.from({ length: 5 }, () => request("GET", path, { token: owner.token })));
-    return answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    return statusesOf(answers);
   };
   expect(await statusesIn(account)).toEqual([200, 200, 429, 429, 429]);
   expect(await statusesIn(other.id)).toEqual([200, 200, 200, 200, 200]);

@@ -1,26 +1,16 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
 import { startEngine } from "../../../infra/local/engine.ts";
+import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";
+import { operatorIn } from "./command-line.ts";
 
-type Outcome = { code: number; out: string; err: string };
-
-/** Runs the command as a person would, against the tests' table. */
-const operator = (...args: string[]): Promise<Outcome> => operatorIn(process.env, ...args);
-
-const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> =>
-  new Promise((settle) => {
-    const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
-    execFile(process.execPath, [main, ...args], { env }, (error, out, err) =>
-      settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
-    );
-  });
+/** Runs the command against the tests' table. */
+const operator = (...args: string[]) => operatorIn(process.env, ...args);
 
 test("creates a client and an account whose owner can work in it at once", async () => {
   const owner = newUser();
@@ -58,23 +48,19 @@ test("adds and removes owners but not the last, and makes and unmakes super admi
 });
 
 test("works on the local table while the product is stopped, and on its engine while it runs", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "operator-"));
+  const folder = newFolder();
   const { TABLE_NAME: _, AWS_ENDPOINT_URL_DYNAMODB: __, ...rest } = process.env;
   const env = { ...rest, DATA_DIR: folder };
-  try {
-    const made = await operatorIn(env, "client", "create", "--name", "Kept", "--json");
-    const { client_id } = JSON.parse(made.out);
-    const engine = await startEngine({ dbPath: join(folder, "table.db") });
-    await writeFile(join(folder, "engine.json"), JSON.stringify({ endpoint: engine.endpoint, pid: process.pid }));
-    const owner = newUser().id;
-    const account = await operatorIn(env, "account", "create", "--client", client_id, "--name", "A", "--owner", owner);
-    await engine.stop();
-    expect(account).toMatchObject({ code: 0, out: expect.stringContaining(client_id) });
-    await writeFile(join(folder, "engine.json"), "not json");
-    expect(await operatorIn(env, "client", "create", "--name", "Again")).toMatchObject({ code: 0 });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const made = await operatorIn(env, "client", "create", "--name", "Kept", "--json");
+  const { client_id } = JSON.parse(made.out);
+  const engine = await startEngine({ dbPath: join(folder, "table.db") });
+  await writeFile(join(folder, "engine.json"), JSON.stringify({ endpoint: engine.endpoint, pid: process.pid }));
+  const owner = newUser().id;
+  const account = await operatorIn(env, "account", "create", "--client", client_id, "--name", "A", "--owner", owner);
+  await engine.stop();
+  expect(account).toMatchObject({ code: 0, out: expect.stringContaining(client_id) });
+  await writeFile(join(folder, "engine.json"), "not json");
+  expect(await operatorIn(env, "client", "create", "--name", "Again")).toMatchObject({ code: 0 });
 });
 
 test("uses the endpoint in the environment and no other", async () => {

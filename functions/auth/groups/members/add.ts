@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members",
   summary: "Make a user or service account a member of a group",
   description:
-    "An extension. The caller must hold all that the group gives, by itself and by the groups it is inside of. Who is a member already stays one.",
+    "The caller must hold all that the group gives, by itself and by the groups it is inside of. Who is a member already stays one.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

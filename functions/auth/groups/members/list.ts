@@ -12,7 +12,7 @@ export const route = defineRoute({
   method: "GET",
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members",
   summary: "List the explicit members of a group",
-  description: "An extension. In the order they were added; members by their token's `groups` claim are not listed.",
+  description: "In the order they were added; members by their token's `groups` claim are not listed.",
   capability: "auth.manage",
   access: "read",
   params: GroupParams,

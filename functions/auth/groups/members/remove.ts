@@ -10,7 +10,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}",
   summary: "Take a member out of a group",
   description:
-    "An extension. What the group gives is gone from the next request on. Only owners take somebody out of a group that owns the account.",
+    "What the group gives is gone from the next request on. Only owners take somebody out of a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

@@ -1,0 +1,25 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { availableOptions, CountryCode, IpOption } from "../../shared/dedicated-ips/options.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.available_options",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips/available-options",
+  summary: "List available managed dedicated IPs",
+  description:
+    "What can be claimed by `dedicated_ips.claim`: where the addresses are, what one costs a month by the account's plan, and how many are left.",
+  capability: "ip.view",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({
+    country_code: CountryCode.optional().meta({ description: "Only addresses in this country, ISO 3166-1 alpha-2." }),
+  }),
+  output: z.array(IpOption).meta({ description: "The options, by their ids." }),
+  run: ({ params, query }, context) => availableOptions(params.account_id, query.country_code, context),
+});
+
+export const handler = http(route);

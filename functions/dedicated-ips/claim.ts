@@ -1,0 +1,34 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { OptionId } from "../../shared/dedicated-ips/options.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.claim",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips/claim",
+  summary: "Claim a managed dedicated IP",
+  description:
+    "Takes a free address and holds the price of its first 30 days in the wallet. It is `active`, and paid, once its reverse DNS is confirmed, which takes moments; should that not be so within a day, it goes and the money is free again.",
+  capability: "ip.manage",
+  access: "write",
+  params: AccountParams,
+  body: z
+    .strictObject({
+      option_id: OptionId.meta({ description: "An option of `dedicated_ips.available_options`." }),
+      name: IpName.optional().meta({ description: "What it is to be called; its host's name if not given." }),
+    })
+    .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
+  status: 201,
+  location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
+  output: DedicatedIp,
+  problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
+  run: ({ params, body }, context) =>
+    claimIp({ accountId: params.account_id, optionId: body.option_id, name: body.name }, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,26 @@
+import { deleteIp } from "../../shared/dedicated-ips/delete.ts";
+import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute, Empty } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.delete",
+  method: "DELETE",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}",
+  summary: "Delete a dedicated IP",
+  description:
+    "One that no domain sends from any more. What is paid of a managed one is not given back; what is only held for one that is still provisioned is free again.",
+  capability: "ip.manage",
+  subject: ipInPath,
+  etag: true,
+  access: "write",
+  params: IpParams,
+  output: Empty,
+  problems: ["ip_in_use"],
+  run: async ({ found }, context) => {
+    await deleteIp(found, context);
+    return {};
+  },
+});
+
+export const handler = http(route);

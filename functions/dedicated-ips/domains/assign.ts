@@ -1,0 +1,33 @@
+import { moveDomains } from "../../../shared/dedicated-ips/assign.ts";
+import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { domainsBody } from "../../../shared/dedicated-ips/domains-body.ts";
+import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
+import { syncFirst } from "../../../shared/dedicated-ips/sync.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.domains.assign",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/assign",
+  summary: "Assign domains to the IP",
+  description:
+    "Their mail leaves from it from then on, while it is `active`, and their SPF records name its addresses. All of them or none; those that are assigned to it already are passed over. Takes `ip.assign` on each domain.",
+  capability: "ip.assign",
+  scope: "visible",
+  access: "write",
+  uses: ["dns"],
+  resumes: true,
+  params: IpParams,
+  body: domainsBody("DedicatedIpDomainsAssign", "The domains to assign."),
+  output: DedicatedIpDetail,
+  problems: ["ip_not_ready", "domain_has_ip", "domain_not_ready", "busy"],
+  run: async ({ params, body }, context) => {
+    const ip = await seenIp(params, ["ip.assign", "ip.view"], context);
+    const { detail, moved } = await moveDomains(ip, { kind: "assign", refs: body.domains }, context);
+    await syncFirst(params.account_id, moved, context);
+    return detail;
+  },
+});
+
+export const handler = http(route);

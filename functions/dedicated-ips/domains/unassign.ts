@@ -1,0 +1,33 @@
+import { moveDomains } from "../../../shared/dedicated-ips/assign.ts";
+import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { domainsBody } from "../../../shared/dedicated-ips/domains-body.ts";
+import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
+import { syncFirst } from "../../../shared/dedicated-ips/sync.ts";
+import { http } from "../../../shared/http.ts";
+import { defineRoute } from "../../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.domains.unassign",
+  method: "POST",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/unassign",
+  summary: "Unassign domains from the IP",
+  description:
+    "Their mail leaves from the shared addresses again, and their SPF records follow. All of them or none; those that are not assigned to it are passed over. Takes `ip.assign` on each domain.",
+  capability: "ip.assign",
+  scope: "visible",
+  access: "write",
+  uses: ["dns"],
+  resumes: true,
+  params: IpParams,
+  body: domainsBody("DedicatedIpDomainsUnassign", "The domains to unassign."),
+  output: DedicatedIpDetail,
+  problems: ["busy"],
+  run: async ({ params, body }, context) => {
+    const ip = await seenIp(params, ["ip.assign", "ip.view"], context);
+    const { detail, moved } = await moveDomains(ip, { kind: "unassign", refs: body.domains }, context);
+    await syncFirst(params.account_id, moved, context);
+    return detail;
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { ipQuery, listIps } from "../../shared/dedicated-ips/list.ts";
+import { http } from "../../shared/http.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dedicated_ips.list",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/dedicated-ips",
+  summary: "List dedicated IPs",
+  description:
+    "The dedicated IPs the caller may see, oldest first. Who sees only some domains of the account sees the dedicated IPs of those.",
+  capability: "ip.view",
+  scope: "visible",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({ ...pageQuery, ...ipQuery }),
+  output: pageOf(DedicatedIp, "dedicated IPs").meta({
+    id: "DedicatedIpListResponse",
+    description: "A page of dedicated IPs.",
+  }),
+  run: async ({ params, query }, context) => {
+    const { page, page_size } = query;
+    return { ...(await listIps(params.account_id, query, context)), page, page_size };
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,13 @@
+import { ipWork } from "../../shared/dedicated-ips/outside.ts";
+import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
+
+/** Does what is due of dedicated IPs and their assignments; for a schedule of every minute. */
+export async function handler(): Promise<void> {
+  const work = ipWork("advance_dedicated_ips");
+  const startedMs = performance.now();
+  const swept = await sweepIps(work);
+  work.log[swept.due > 0 ? "info" : "debug"]("swept", {
+    ...swept,
+    duration_ms: Math.round(performance.now() - startedMs),
+  });
+}

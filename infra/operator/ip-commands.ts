@@ -1,0 +1,103 @@
+import { isIP } from "node:net";
+
+import * as z from "zod";
+
+import { getAccount } from "../../shared/accounts/visible.ts";
+import { clock } from "../../shared/clock.ts";
+import { StockState, type StockHolder } from "../../shared/dedicated-ips/holder.ts";
+import { resumeIp, suspendIp } from "../../shared/dedicated-ips/operate.ts";
+import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";
+import { addStock, listStock, returnStock, withdrawStock } from "../../shared/dedicated-ips/stock.ts";
+import { canonicalAddress } from "../../shared/dns/reverse.ts";
+import { readEndpoint } from "../../shared/endpoint.ts";
+import { Id } from "../../shared/ids.ts";
+import { visibleText, visibleTextError } from "../../shared/text.ts";
+import type { Command } from "./command.ts";
+
+const Address = z
+  .string()
+  .refine((text) => isIP(text) !== 0 && !text.includes("%"), { error: "Not an IP address", abort: true })
+  .overwrite(canonicalAddress);
+
+const address = { description: "The address, IPv4 or IPv6.", schema: Address };
+const option = { description: "The option it is claimed by, such as eu-1.", schema: OptionId };
+const account = { description: "The account's id.", schema: Id };
+const id = { description: "The dedicated IP's id.", schema: Id };
+
+const Asn = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/, { error: "Not the number of an autonomous system", abort: true })
+  .refine((text) => Number(text) < 2 ** 32, { error: "Not the number of an autonomous system" });
+
+const HostName = z
+  .string()
+  .toLowerCase()
+  .regex(/^(?=.{4,246}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, {
+    error: "Not a host name",
+  });
+
+const Relay = z.string().refine((text) => readEndpoint(text) !== undefined, {
+  error: "Write an IP address with a port, such as 10.0.0.5:25 or [fd00::5]:25",
+});
+
+const shown = (stock: StockHolder): Record<string, unknown> => ({ ...stock });
+
+/** What an operator can do with the stock of dedicated IPs, and with those of accounts. */
+export const ipCommands: Record<string, Command> = {
+  "ip add": {
+    summary: "Put an address into the stock of dedicated IPs.",
+    options: {
+      address,
+      option,
+      country: { description: "The country it is in, such as DE.", schema: CountryCode },
+      asn: { description: "The autonomous system it is in.", schema: Asn },
+      rdns: { description: "What its reverse DNS calls it, in both directions.", schema: HostName },
+      relay: { description: "Where mail goes that is to leave from it, such as 10.0.0.5:25.", schema: Relay },
+    },
+    run: async (table, { address: ip = "", option: option_id = "", country = "", asn = "", rdns = "", relay = "" }) =>
+      shown(await addStock(table, { ip, option_id, country_code: country, asn: Number(asn), rdns, relay })),
+  },
+  "ip list": {
+    summary: "List the addresses in stock.",
+    options: {
+      option: { ...option, schema: OptionId.optional() },
+      state: { description: `Only those that are ${StockState.options.join(", ")}.`, schema: StockState.optional() },
+    },
+    run: async (table, options) => ({ addresses: await listStock(table, options) }),
+  },
+  "ip return": {
+    summary: "Have an address claimed again that rested after somebody had it, or was faulty.",
+    options: { address },
+    run: async (table, { address: ip = "" }) => shown(await returnStock(table, ip)),
+  },
+  "ip withdraw": {
+    summary: "Take an address that nobody has out of the stock.",
+    options: { address },
+    run: async (table, { address: ip = "" }) => ({ withdrawn: (await withdrawStock(table, ip)).ip }),
+  },
+  "ip suspend": {
+    summary: "Have no mail leave from an account's dedicated IP until it is resumed.",
+    options: {
+      account,
+      id,
+      reason: {
+        description: "What the customer reads.",
+        schema: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }).optional(),
+      },
+    },
+    run: async (table, { account: accountId = "", id: ipId = "", reason }) => {
+      await getAccount(table, accountId);
+      const { status } = await suspendIp(table, { accountId, id: ipId }, reason ?? null, clock());
+      return { dedicated_ip_id: ipId, status };
+    },
+  },
+  "ip resume": {
+    summary: "Make a suspended dedicated IP what it was before.",
+    options: { account, id },
+    run: async (table, { account: accountId = "", id: ipId = "" }) => {
+      await getAccount(table, accountId);
+      const { status } = await resumeIp(table, { accountId, id: ipId }, clock());
+      return { dedicated_ip_id: ipId, status };
+    },
+  },
+};

@@ -1,0 +1,78 @@
+import { recordWrites } from "../changes/record.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { ipById, type StoredIp } from "./dedicated-ip.ts";
+import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
+import type { Look } from "./look.ts";
+import { isTaken } from "./register.ts";
+import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
+
+const dayMs = 86_400_000;
+
+/** A day on, some earlier, some later: those that came together are not looked at together for ever. */
+const aDayOn = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
+
+/** What a dedicated IP becomes that was found well. */
+export const wellNow = ({ addresses }: Look, now: Date) =>
+  ({ status: "active", status_reason: null, addresses, failures: 0, due_at: aDayOn(now) }) as const;
+
+/** The writes that make a host firmly have its addresses. 409 `ip_taken` for one that somebody else has. */
+export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
+  const ips = ip.addresses.map((address) => address.ip);
+  const holders = await readHolders(table, ips);
+  return ips.map((one, index) => {
+    const holder = holders[index];
+    if (holder && !isOf(holder, ip)) throw isTaken(one);
+    return holdWrite(one, ip, holder);
+  });
+}
+
+/**
+ * Takes addresses that a host has just proved from hosts of others that cannot prove them any more, each of which goes
+ * back to where it began. 409 `ip_taken` for one that is firmly somebody else's.
+ */
+export async function takeFromRivals(ip: StoredIp, { table, commit, now }: Mover): Promise<void> {
+  const ips = ip.addresses.map((address) => address.ip);
+  const holders = await readHolders(table, ips);
+  for (const [index, holder] of holders.entries()) {
+    if (!holder || isOf(holder, ip)) continue;
+    if (isStock(holder) || holder.firm) throw isTaken(ips[index] ?? "");
+    await commit(async () => ({
+      value: undefined,
+      writes: await ousting(table, holder, ips[index] ?? "", now()),
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    }));
+  }
+}
+
+/** The writes that take all addresses from a host that is not sure of them, provided it still has this one so. */
+async function ousting(
+  table: Reader,
+  { account_id, dedicated_ip_id }: HostHolder,
+  ip: string,
+  now: Date,
+): Promise<Write[]> {
+  const rival = await ipById(table, account_id, dedicated_ip_id);
+  const [held] = await readHolders(table, [ip]);
+  const isLoose = held && !isStock(held) && !held.firm && isOf(held, { account_id, id: dedicated_ip_id });
+  if (!rival || !isLoose) return [];
+  const status_reason = `Another account proved that ${ip} is theirs.`;
+  const { after, writes } = becoming(rival, {
+    ...(rival.status === "suspended"
+      ? { suspended_from: "pending_authorization" }
+      : { status: "pending_authorization", status_reason }),
+    key_hash: undefined,
+    key_issued_at: undefined,
+    failures: 0,
+    due_at: null,
+    updated_at: now.toISOString(),
+  });
+  const ips = rival.addresses.map((address) => address.ip);
+  return [
+    ...writes,
+    ...(await planLetGo(table, rival, ips)),
+    ...recordWrites(account_id, [ipChange("taken_over", rival, after)], systemAuthor(), now),
+  ];
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+
+import { recordWrites } from "../changes/record.ts";
+import { domainsAmong } from "../domains/among.ts";
+import { notFound, Problem } from "../errors.ts";
+import type { Context } from "../route.ts";
+import { backOff } from "../table/back-off.ts";
+import { ipById, ipKey, type DedicatedIpDetail, type StoredIp } from "./dedicated-ip.ts";
+import { ipDetail, type Moving } from "./detail.ts";
+import { hasMoved, movable, moveWrites, readNamed, type Kind, type Named } from "./moves.ts";
+import { beginWrites, isLeft, readOperation, type StoredOperation } from "./operation.ts";
+import { carryOn, drop, planSome } from "./settle.ts";
+import { systemAuthor } from "./work.ts";
+
+/** What a request wants of the domains of a dedicated IP. */
+type Wish = { ip: StoredIp; kind: Kind; named: Named };
+
+/**
+ * Has domains send from a dedicated IP, or not from it any more: all of them or none. Those that do so already are
+ * passed over; `moved` are the others. Whoever else moves domains of it is waited for. 409 `ip_not_ready`,
+ * `domain_has_ip`, `domain_not_ready`, 422 at the place of a domain that is not there, 503 `busy` after `patienceMs`.
+ */
+export async function moveDomains(
+  ip: StoredIp,
+  { kind, refs }: { kind: Kind; refs: readonly string[] },
+  context: Context,
+  patienceMs = 5_000,
+): Promise<{ detail: DedicatedIpDetail; moved: readonly string[] }> {
+  const wish = { ip, kind, named: await readNamed(ip.account_id, refs, context) };
+  const begun = await begin(wish, context, patienceMs);
+  if ("detail" in begun) return { detail: begun.detail, moved: [] };
+  const { operation } = begun;
+  await move(wish, operation, context);
+  return { detail: await finish(operation, context), moved: operation.left };
+}
+
+const busy = (): Problem =>
+  new Problem("busy", "Domains of this dedicated IP are being moved. Try again.", { retry_after: 1 });
+
+type Begun = { operation: StoredOperation } | { detail: DedicatedIpDetail };
+
+/** Begins an operation once no other is going on; one that was left behind is done first. */
+async function begin(wish: Wish, context: Context, patienceMs: number): Promise<Begun> {
+  const { keyId, now, table } = context;
+  const untilMs = performance.now() + patienceMs;
+  for (let attempt = 1; ; attempt++) {
+    const { operation, isOwn, detail } = await tryToBegin(wish, context);
+    if (detail) return { detail };
+    if (!operation) throw new Error("nothing was begun");
+    if (isOwn || (keyId !== undefined && operation.key_id === keyId)) return { operation };
+    if (isLeft(operation, now())) {
+      await carryOn(operation, { table, now, commit: asSystem(wish.ip.account_id, context) });
+    } else if (performance.now() < untilMs) await backOff(attempt);
+    else throw busy();
+  }
+}
+
+/** What others have left to do is no answer to this request, nor the caller's doing. */
+const asSystem =
+  (accountId: string, { commit, now }: Context): Context["commit"] =>
+  (plan) =>
+    commit(async () => {
+      const { value, writes, changes } = await plan();
+      const recorded = recordWrites(accountId, changes, systemAuthor(), now());
+      return { value, writes: [...writes, ...recorded], changes: [], housekeeping: true, partial: true };
+    });
+
+type Tried = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpDetail };
+
+async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context: Context): Promise<Tried> {
+  const { table, commit, now, keyId } = context;
+  let tried: Tried = { isOwn: false };
+  const detail = await commit<DedicatedIpDetail | undefined>(async () => {
+    const [other, ip] = await Promise.all([readOperation(table, account_id, id), ipById(table, account_id, id)]);
+    if (!ip) throw notFound();
+    tried = { ...(other ? { operation: other } : {}), isOwn: false };
+    if (other) return { value: undefined, writes: [], changes: [], partial: true };
+    const moving = movable(ip, kind, named, await domainsAmong(table, account_id, [...named.keys()]));
+    if (moving.length === 0) return { value: await ipDetail(ip, context), writes: [], changes: [] };
+    const { operation, writes } = beginWrites(
+      {
+        id: randomUUID(),
+        account_id,
+        dedicated_ip_id: id,
+        kind,
+        left: moving.map((domain) => domain.id),
+        domain_count: ip.domain_count,
+        ...(keyId === undefined ? {} : { key_id: keyId }),
+      },
+      now(),
+    );
+    tried = { operation, isOwn: true };
+    return {
+      value: undefined,
+      writes: [...writes, { check: ipKey(account_id, id), if: { id, version: ip.version } }],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+  return detail ? { isOwn: false, detail } : tried;
+}
+
+/** Moves all the domains in one transaction, unless that happened before; who is refused has begun nothing. */
+async function move({ ip, kind, named }: Wish, operation: StoredOperation, context: Context): Promise<void> {
+  const { table, commit, now, log } = context;
+  const { account_id, id } = ip;
+  try {
+    await commit(async () => {
+      const nothing = { value: undefined, writes: [], changes: [], partial: true };
+      // In this order: an operation that is there still was not dropped when its domains were read, and dropping it
+      // changes the version of one of them.
+      const domains = await domainsAmong(table, account_id, operation.left);
+      const current = await readOperation(table, account_id, id);
+      if (hasMoved(operation, domains)) return nothing;
+      if (current?.id !== operation.id) throw busy();
+      const wanted = new Map(operation.left.map((one) => [one, named.get(one) ?? 0]));
+      const writes = moveWrites(ip, kind, movable(ip, kind, wanted, domains), now());
+      return { ...nothing, writes, housekeeping: true };
+    });
+  } catch (error) {
+    const isRefusal = !(error instanceof Problem) || error.status < 500;
+    if (isRefusal) {
+      await drop(operation, context).catch((reason: unknown) => {
+        log.info("operation left to the worker", { dedicated_ip_id: id, reason: String(reason) });
+      });
+    }
+    throw error;
+  }
+}
+
+/** Does what follows from the move, a few domains at a time; the last transaction has the answer. */
+async function finish({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpDetail> {
+  const { table, commit, now } = context;
+  for (;;) {
+    const detail = await commit(async () => {
+      const { value: settled, ...plan } = await planSome(table, operation, now());
+      if (!settled) throw notFound();
+      if (!settled.isOver) return { ...plan, value: undefined };
+      const moving: Moving =
+        operation.kind === "assign" ? { added: settled.moved, removed: [] } : { added: [], removed: settled.moved };
+      return { ...plan, value: await ipDetail(settled.ip, context, moving) };
+    });
+    if (detail) return detail;
+  }
+}

@@ -1,0 +1,107 @@
+import * as z from "zod";
+
+import type { Resolver } from "../dns/answer.ts";
+import { notFound } from "../errors.ts";
+import type { Context } from "../route.ts";
+import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
+import { DedicatedIp, ipById, type StoredIp } from "./dedicated-ip.ts";
+import { planLoosened } from "./holder.ts";
+import { lookAt, type Look } from "./look.ts";
+import { notReady } from "./not-ready.ts";
+import { newSetupKey } from "./setup-key.ts";
+import { ipView } from "./view.ts";
+import { becoming, ipChange, later } from "./work.ts";
+
+export const AuthorizedIp = DedicatedIp.extend({
+  setup_key: z
+    .string()
+    .optional()
+    .meta({ description: "The setup key, when one was made: shown this once. Only its hash is kept." }),
+}).meta({ id: "DedicatedIpAuthorization", description: "A host of one's own, and its new setup key if one was made." });
+type AuthorizedIp = z.output<typeof AuthorizedIp>;
+
+/** When a host that has a new key is first looked at without anybody asking. */
+const firstLookMs = 60_000;
+
+/**
+ * Makes a setup key for a host that has none, or with `reissue` another one; otherwise looks whether the host proves
+ * itself now, and makes it active if it does. 404, 409 `ip_not_ready` for a managed one and one that is suspended,
+ * `ip_taken` when an address is firmly somebody else's.
+ */
+export async function authorizeIp(
+  found: StoredIp,
+  reissue: boolean,
+  context: Context,
+  resolver: Resolver,
+): Promise<AuthorizedIp> {
+  requireHost(found);
+  const look = await lookAt(found, resolver);
+  if (found.key_hash === undefined || reissue) return issueKey(found, look, context);
+  const isWell = look.status === "well";
+  if (isWell) await takeFromRivals(found, context);
+  return context.commit(async () => {
+    const ip = await current(found, context);
+    // It was looked at for a key that is another one by now.
+    if (ip.key_hash !== found.key_hash) return { value: ipView(ip), writes: [], changes: [] };
+    return isWell ? activated(ip, look, context) : noted(ip, look, context);
+  });
+}
+
+function requireHost({ type, status, name }: StoredIp): void {
+  if (type === "managed") throw notReady(status, `${name} is managed: there is nothing to authorize.`);
+  if (status === "suspended") throw notReady(status, `${name} is suspended.`);
+}
+
+async function current({ account_id, id }: StoredIp, { table }: Context): Promise<StoredIp> {
+  const ip = await ipById(table, account_id, id);
+  if (!ip) throw notFound();
+  requireHost(ip);
+  return ip;
+}
+
+/** The old key, should there be one, proves nothing any more; nor does what it has proved. */
+function issueKey(found: StoredIp, { addresses }: Look, context: Context): Promise<AuthorizedIp> {
+  const { table, commit, now } = context;
+  const { key, hash } = newSetupKey();
+  return commit(async () => {
+    const ip = await current(found, context);
+    const at = now();
+    const { after, writes } = becoming(ip, {
+      status: "verifying",
+      status_reason: "Publish the setup record of each address, then authorize again.",
+      key_hash: hash,
+      key_issued_at: at.toISOString(),
+      addresses: addresses.map((address) => ({ ...address, healthy: false })),
+      failures: 0,
+      due_at: later(at, firstLookMs),
+      updated_at: at.toISOString(),
+    });
+    const ips = ip.addresses.map((address) => address.ip);
+    return {
+      value: { ...ipView(after), setup_key: key },
+      writes: [...writes, ...(await planLoosened(table, ip, ips))],
+      changes: [ipChange("key_issued", ip, after)],
+    };
+  });
+}
+
+async function activated(ip: StoredIp, look: Look, { table, now }: Context) {
+  const { after, writes } = becoming(ip, { ...wellNow(look, now()), updated_at: now().toISOString() });
+  const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
+  return {
+    value: ipView(after),
+    writes: [...writes, ...(await planHeld(table, ip))],
+    changes: [ipChange(verb, ip, after)],
+  };
+}
+
+/** What was seen, for who asked; what becomes of one that was active is decided by who looks every day. */
+function noted(ip: StoredIp, { addresses, message }: Look, { now }: Context) {
+  const isWaiting = ip.status === "verifying";
+  const { after, writes } = becoming(ip, {
+    addresses,
+    ...(isWaiting ? { status_reason: message } : {}),
+    updated_at: now().toISOString(),
+  });
+  return { value: ipView(after), writes, changes: [ipChange("updated", ip, after)] };
+}

@@ -1,0 +1,135 @@
+import { dedicatedIpFirstDays, plans } from "../billing/catalogue.ts";
+import { dayOf } from "../billing/days.ts";
+import { isEnded, planOn, stateKey } from "../billing/state.ts";
+import { planWallet } from "../billing/wallet.ts";
+import { change } from "../changes/kind.ts";
+import { InvalidInput, Problem } from "../errors.ts";
+import { idWithOrdinal } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { dueWrite } from "../table/due.ts";
+import { appendRows, readList } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
+import { isStock, readHolder, type StockHolder } from "./holder.ts";
+import { billingOf } from "./options.ts";
+import { ipQueue } from "./queues.ts";
+import { anyFree, optionKey, StoredOption, takeWrites } from "./stock.ts";
+import { ipView } from "./view.ts";
+
+type Claim = { accountId: string; optionId: string; name: string | undefined };
+
+/**
+ * Takes a free address of the stock and holds the price of its first days; the worker captures it once the address is
+ * ready. Both or neither. 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled`, `limit_reached`, 422 for an
+ * option that there is not.
+ */
+export function claimIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
+  return commit(async () => {
+    const at = now();
+    await requireOption(table, optionId);
+    const { price, unchanged } = await priceFor(table, accountId, at);
+    const { state } = await readList(table, ipsOf(accountId));
+    if (state.live >= accountLimit) throw full();
+    const address = await freeAddress(table, optionId);
+    const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
+    const { id, hold_id = "" } = ip;
+    const hold = {
+      kind: "hold",
+      id: hold_id,
+      debit: "wallet",
+      credit: "revenue",
+      amount: price,
+      code: "dedicated_ip",
+      type: "purchase",
+      description: `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`,
+    } as const;
+    const wallet = await planWallet(table, accountId, [hold], at);
+    return {
+      value: ipView(ip),
+      writes: [
+        unchanged,
+        ...appendRows(state, [ip]),
+        ...takeWrites(address, ip),
+        dueWrite(ipQueue, [accountId, id], at.toISOString()),
+        ...wallet.writes,
+      ],
+      changes: [change(ipKind, "created", id, { after: ipView(ip) }), ...wallet.changes],
+    };
+  });
+}
+
+export const full = (): Problem =>
+  new Problem("limit_reached", `An account has ${accountLimit} dedicated IPs at most.`);
+
+async function requireOption(table: Reader, optionId: string): Promise<void> {
+  if (await table.get(optionKey(optionId), StoredOption)) return;
+  throw new InvalidInput([
+    {
+      loc: ["body", "option_id"],
+      msg: "There is no such option: see dedicated_ips.available_options",
+      type: "not_found",
+    },
+  ]);
+}
+
+/** The price of the first days by today's plan, and what fails the transaction when that is another by then. */
+async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
+  const state = await billingOf(table, accountId);
+  const today = dayOf(at);
+  const planId = planOn(state, today);
+  if (planId === null || isEnded(state, today))
+    throw new Problem("plan_cancelled", "The account has no plan. Change to one first.");
+  const { version } = state;
+  return {
+    price: plans[planId].prices.dedicatedIp,
+    unchanged: { check: stateKey(accountId), if: version === 0 ? "absent" : { version } },
+  };
+}
+
+const maxTries = 20;
+
+async function freeAddress(table: Reader, optionId: string): Promise<StockHolder> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const ip = await anyFree(table, optionId);
+    if (ip === undefined) throw new Problem("out_of_stock", "No address of this option is left.");
+    const holder = await readHolder(table, ip);
+    if (holder && isStock(holder) && holder.state === "free") return holder;
+  }
+  throw new Problem("busy", "Too many claims of this option at once. Try again.", { retry_after: 1 });
+}
+
+type Own = { accountId: string; id: string; name: string | undefined; at: string };
+
+/** A managed one as it begins: nothing was looked at yet. */
+function newManaged({ accountId, id, name, at }: Own, stock: StockHolder): StoredIp {
+  return {
+    id,
+    account_id: accountId,
+    name: name ?? stock.rdns,
+    type: "managed",
+    status: "provisioning",
+    status_reason: null,
+    asn: stock.asn,
+    country_code: stock.country_code,
+    addresses: [
+      {
+        ip: stock.ip,
+        rdns: null,
+        fcrdns_confirmed: false,
+        healthy: false,
+        message: "Its reverse DNS is about to be looked at.",
+      },
+    ],
+    domain_count: 0,
+    option_id: stock.option_id,
+    rdns: stock.rdns,
+    relay: stock.relay,
+    hold_id: `dedicated-ip/${id}`,
+    created_at: at,
+    updated_at: at,
+    due_at: at,
+    failures: 0,
+    version: 1,
+  };
+}

@@ -1,0 +1,166 @@
+import * as z from "zod";
+
+import { defineKind } from "../changes/kind.ts";
+import { Id, ordinalOf } from "../ids.ts";
+import { rowKey, type List } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+import { visibleText, visibleTextError } from "../text.ts";
+import { Timestamp } from "../time.ts";
+
+/*
+ * Access patterns
+ *   dedicated IPs of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#dedicated_ips
+ *   the domains that send from one, by id                          ACCOUNT#<id> / IP_DOMAIN#<dedicated IP>#<domain>
+ */
+export const ipsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dedicated_ips" });
+/** Where the dedicated IP with this id would be; an id of another kind leads to an ordinal that is never given. */
+export const ipKey = (accountId: string, id: string): Key => rowKey(ipsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `IP_DOMAIN#${id}#${domainId}`,
+});
+
+/** How many an account has at most. */
+export const accountLimit = 100;
+
+export const IpType = z.enum(["managed", "byoh"]);
+export const IpStatus = z.enum([
+  "provisioning",
+  "pending_authorization",
+  "verifying",
+  "active",
+  "degraded",
+  "suspended",
+  "releasing",
+]);
+export type IpStatus = z.output<typeof IpStatus>;
+
+export const IpName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(visibleText, { error: visibleTextError })
+  .meta({ description: "What it is called: 1 to 100 characters after trimming." });
+
+const SetupRecord = z
+  .object({
+    name: z.string().meta({ description: "Its full name: `_setup.` and the host's name." }),
+    type: z.literal("TXT").meta({ description: "Its type." }),
+    value: z.string().meta({ description: "Its text: the SHA-256 of the setup key, in hexadecimal." }),
+  })
+  .meta({ id: "SetupRecord", description: "The DNS record that proves a host of one's own." });
+
+const Address = z
+  .object({
+    ip: z.string().meta({ description: "The address; IPv6 as RFC 5952 has it." }),
+    rdns: z.string().nullable().meta({ description: "What its reverse DNS calls it; null as long as nothing does." }),
+    fcrdns_confirmed: z
+      .boolean()
+      .meta({ description: "Whether that name leads back to it (forward-confirmed reverse DNS)." }),
+    healthy: z.boolean().meta({ description: "Whether everything about it was well when it was last looked at." }),
+    message: z.string().meta({ description: "What was seen, or what to do, for people." }),
+    setup_record: SetupRecord.nullable().meta({
+      description: "The record to publish for a host of one's own, once it has a setup key and the address a name.",
+    }),
+  })
+  .meta({ id: "DedicatedIpAddress", description: "One address of a dedicated IP." });
+
+export const DedicatedIp = z
+  .object({
+    id: Id.meta({ description: "The dedicated IP's id." }),
+    name: z.string().meta({ description: "What it is called." }),
+    type: IpType.meta({ description: "`managed` is claimed from us; `byoh` is a host of one's own." }),
+    status: IpStatus.meta({
+      description:
+        "Managed: `provisioning` → `active`. A host of one's own: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, and `suspended` by us. Mail leaves from it only while it is `active`. `releasing` is one that goes.",
+    }),
+    status_reason: z.string().nullable().meta({ description: "Why it is what it is, for people." }),
+    asn: z.int().nullable().meta({ description: "The autonomous system its address is in; of managed ones." }),
+    country_code: z
+      .string()
+      .nullable()
+      .meta({ description: "The country its address is in, ISO 3166-1 alpha-2; of managed ones." }),
+    ip_addresses: z.array(Address).meta({ description: "Its addresses." }),
+    domain_count: z.int().min(0).meta({ description: "How many domains send from it." }),
+    created_at: Timestamp.meta({ description: "When it was claimed or added." }),
+    updated_at: Timestamp.meta({ description: "When it last changed." }),
+  })
+  .meta({
+    id: "DedicatedIp",
+    description: "An address, or a host with several, from which only domains of the account send.",
+  });
+export type DedicatedIp = z.output<typeof DedicatedIp>;
+
+const DomainSummary = z
+  .object({
+    id: Id.meta({ description: "The domain's id." }),
+    name: z.string().meta({ description: "Its name." }),
+  })
+  .meta({ id: "DedicatedIpDomain", description: "A domain that sends from a dedicated IP." });
+
+export const DedicatedIpDetail = DedicatedIp.extend({
+  domains: z.array(DomainSummary).meta({
+    description: "The domains that send from it, the first 100; only those the caller may see.",
+  }),
+}).meta({ id: "DedicatedIpDetail", description: "A dedicated IP with its domains." });
+export type DedicatedIpDetail = z.output<typeof DedicatedIpDetail>;
+
+const StoredAddress = Address.omit({ setup_record: true });
+export type StoredAddress = z.output<typeof StoredAddress>;
+
+export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
+  account_id: z.string(),
+  addresses: z.array(StoredAddress),
+  /** Of a managed one: what it is, where mail for it goes (`address:port`), and the price held for its first days. */
+  option_id: z.string().optional(),
+  rdns: z.string().optional(),
+  relay: z.string().optional(),
+  hold_id: z.string().optional(),
+  /** Until when it is paid in advance. */
+  paid_until: Timestamp.optional(),
+  /** Of a host: the SHA-256 of its setup key in hexadecimal, and when that was made. */
+  key_hash: z.string().optional(),
+  key_issued_at: Timestamp.optional(),
+  /** What it was before the operator suspended it. */
+  suspended_from: IpStatus.optional(),
+  /** When the worker looks at it next; null when there is nothing to do. */
+  due_at: Timestamp.nullable(),
+  /** How often in a row it was found wanting. */
+  failures: z.int(),
+  version: z.int(),
+});
+export type StoredIp = z.output<typeof StoredIp>;
+
+export const ipKind = defineKind({
+  name: "dedicated_ip",
+  verbs: [
+    "created",
+    "key_issued",
+    "activated",
+    "updated",
+    "degraded",
+    "recovered",
+    "suspended",
+    "resumed",
+    "domains_assigned",
+    "domains_unassigned",
+    "taken_over",
+    "failed",
+    "deleted",
+  ],
+  view: DedicatedIp,
+  seenWith: "ip.view",
+});
+export type IpVerb = (typeof ipKind.verbs)[number];
+
+/** The dedicated IP with this id; undefined when the account has none. */
+export async function ipById(table: Reader, accountId: string, id: string): Promise<StoredIp | undefined> {
+  const ip = await table.get(ipKey(accountId, id), StoredIp);
+  return ip?.id === id ? ip : undefined;
+}
+
+/** Whether domains can come to send from it. */
+export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
+  status === "active" || status === "degraded";

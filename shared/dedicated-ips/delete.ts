@@ -1,0 +1,41 @@
+import { planWallet } from "../billing/wallet.ts";
+import { change } from "../changes/kind.ts";
+import { notFound, Problem } from "../errors.ts";
+import type { Context } from "../route.ts";
+import { ipById, ipKind, type StoredIp } from "./dedicated-ip.ts";
+import { ipDetail } from "./detail.ts";
+import { operationKey, readOperation } from "./operation.ts";
+import { planRemoval } from "./removal.ts";
+import { ipView } from "./view.ts";
+import { planAfresh } from "./work.ts";
+
+const inUse = (domain_count: number): Problem =>
+  new Problem("ip_in_use", "Unassign its domains first.", { domain_count });
+
+/**
+ * Deletes a dedicated IP: what is held for one that is still provisioned is free again, what was paid is not given
+ * back. 404, 409 `ip_in_use` while domains send from it, or are being assigned to it or taken off.
+ */
+export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
+  const { table, commit, now, ifMatch } = context;
+  return commit(() =>
+    planAfresh(async () => {
+      const ip = await ipById(table, account_id, id);
+      if (!ip) throw notFound();
+      const seen = ifMatch === undefined ? ipView(ip) : await ipDetail(ip, context);
+      if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip.domain_count);
+      const isUnpaid = ip.status === "provisioning" && ip.hold_id !== undefined;
+      const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
+      const wallet = isUnpaid ? await planWallet(table, account_id, [voided], now()) : { writes: [], changes: [] };
+      return {
+        value: undefined,
+        writes: [
+          ...(await planRemoval(table, ip, "resting")),
+          { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip.domain_count) },
+          ...wallet.writes,
+        ],
+        changes: [change(ipKind, "deleted", id, { before: ipView(ip), seen }), ...wallet.changes],
+      };
+    }),
+  );
+}

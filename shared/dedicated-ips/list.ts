@@ -1,0 +1,48 @@
+import type * as z from "zod";
+
+import { covers } from "../auth/permissions.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import type { Context } from "../route.ts";
+import { readRows } from "../table/ranked-list.ts";
+import { accountLimit, ipKey, ipsOf, IpStatus, IpType, StoredIp, type DedicatedIp } from "./dedicated-ip.ts";
+import { domainsSeen } from "./find.ts";
+import { ipView } from "./view.ts";
+
+/** What narrows a list of dedicated IPs; all that is given must hold. */
+export const ipQuery = {
+  type: IpType.optional().meta({ description: "Only managed ones, or only hosts of one's own." }),
+  status: IpStatus.optional().meta({ description: "Only those with this status." }),
+};
+type IpQuery = PageQuery & z.output<z.ZodObject<typeof ipQuery>>;
+
+/** A page of the dedicated IPs the principal sees, oldest first: who sees only some domains sees what those send from. */
+export async function listIps(
+  accountId: string,
+  { type, status, ...page }: IpQuery,
+  context: Context,
+): Promise<{ items: DedicatedIp[]; total: number }> {
+  const { skip, take } = spanOf(page);
+  const all = covers(context.permissions, "ip.view", [])
+    ? await allIps(accountId, context)
+    : await ipsOfDomains(accountId, context);
+  const kept = all.filter(
+    (ip) => (type === undefined || ip.type === type) && (status === undefined || ip.status === status),
+  );
+  return { items: kept.slice(skip, skip + take).map(ipView), total: kept.length };
+}
+
+/** All of them: an account does not have many. */
+export async function allIps(accountId: string, { table }: Pick<Context, "table">): Promise<StoredIp[]> {
+  const { rows } = await readRows(table, ipsOf(accountId), { skip: 0, take: accountLimit });
+  return rows.map((row) => StoredIp.parse(row));
+}
+
+async function ipsOfDomains(accountId: string, context: Context): Promise<StoredIp[]> {
+  const domains = await domainsSeen(accountId, "ip.view", context);
+  const ids = [...new Set(domains.flatMap(({ dedicated_ip_id }) => dedicated_ip_id ?? []))].toSorted();
+  const rows = await context.table.getMany(ids.map((id) => ipKey(accountId, id)));
+  return rows.flatMap((row, index) => {
+    const ip = row && StoredIp.parse(row);
+    return ip && ip.id === ids[index] ? [ip] : [];
+  });
+}

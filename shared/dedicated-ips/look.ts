@@ -1,0 +1,96 @@
+import type { Resolver } from "../dns/answer.ts";
+import { forwardConfirmed } from "../dns/reverse.ts";
+import type { StoredAddress, StoredIp } from "./dedicated-ip.ts";
+import { isProof } from "./setup-key.ts";
+import { setupName } from "./view.ts";
+
+/** What the DNS says of an address: `unknown` could not be found out, and nothing follows from it. */
+type Seen = { status: "well" | "wanting" | "unknown"; rdns: string | null; isConfirmed: boolean; message: string };
+
+/** What the DNS says of a dedicated IP as a whole, and its addresses with what was seen of each. */
+export type Look = { status: Seen["status"]; message: string; addresses: StoredAddress[] };
+
+const longestMs = 4_500;
+
+const tooSlow: Seen = {
+  status: "unknown",
+  rdns: null,
+  isConfirmed: false,
+  message: "It could not be found out now: the DNS does not answer in time. Try again later.",
+};
+
+/** What comes first: what was seen, or the end of the time there is for it. */
+async function inTime(seen: Promise<Seen>): Promise<Seen> {
+  const { promise, resolve } = Promise.withResolvers<Seen>();
+  const timer = setTimeout(() => resolve(tooSlow), longestMs);
+  try {
+    return await Promise.race([seen, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Whether the name of an address is confirmed, and is the one it should have, where there is one. */
+async function seeName(resolver: Resolver, ip: string, wanted: string | undefined): Promise<Seen> {
+  const { status, rdns, message } = await forwardConfirmed(resolver, ip);
+  if (status === "unknown") return { status, rdns, isConfirmed: false, message };
+  if (status === "unconfirmed") return { status: "wanting", rdns, isConfirmed: false, message };
+  if (wanted === undefined || rdns === wanted) return { status: "well", rdns, isConfirmed: true, message };
+  return { status: "wanting", rdns, isConfirmed: true, message: `${ip} is called ${rdns}, and should be ${wanted}.` };
+}
+
+/** Whether a host publishes the hash of its setup key at the name of its address. */
+async function seeProof(resolver: Resolver, ip: string, hash: string): Promise<Seen> {
+  const seen = await seeName(resolver, ip, undefined);
+  if (seen.status !== "well" || seen.rdns === null) return seen;
+  const name = setupName(seen.rdns);
+  const answer = await resolver.resolve(name, "TXT");
+  if (answer.status === "unknown") {
+    const message = `It could not be found out now: ${answer.reason}. Try again later.`;
+    return { ...seen, status: "unknown", message };
+  }
+  const records = answer.status === "found" ? answer.records : [];
+  const isProved = records.some((record) => record.type === "TXT" && isProof(record.text, hash));
+  if (isProved) return { ...seen, message: `${seen.message} The host publishes the hash of its setup key.` };
+  const what =
+    records.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} says something else`;
+  return { ...seen, status: "wanting", message: `${what}: publish the setup record there.` };
+}
+
+/**
+ * Asks the DNS about all addresses of a dedicated IP at the same time, for five seconds at most: whether their reverse
+ * DNS is confirmed, and that a host with a setup key publishes its hash. Never throws for what others answer.
+ */
+export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
+  const { type, rdns, key_hash } = ip;
+  const seen = await Promise.all(
+    ip.addresses.map((address) =>
+      inTime(
+        type === "managed" || key_hash === undefined
+          ? seeName(resolver, address.ip, type === "managed" ? rdns : undefined)
+          : seeProof(resolver, address.ip, key_hash),
+      ),
+    ),
+  );
+  const of = (status: Seen["status"]) => seen.filter((one) => one.status === status);
+  const [wanting, unknown] = [of("wanting"), of("unknown")];
+  const first = [...wanting, ...unknown, ...seen][0];
+  return {
+    status: wanting.length > 0 ? "wanting" : unknown.length > 0 ? "unknown" : "well",
+    message: first?.message ?? "",
+    addresses: ip.addresses.map((address, index) => noted(address, seen[index])),
+  };
+}
+
+/** An address with what was seen of it; what could not be found out leaves what was known. */
+function noted(address: StoredAddress, seen: Seen | undefined): StoredAddress {
+  if (!seen) return address;
+  if (seen.status === "unknown") return { ...address, rdns: seen.rdns ?? address.rdns, message: seen.message };
+  return {
+    ip: address.ip,
+    rdns: seen.rdns,
+    fcrdns_confirmed: seen.isConfirmed,
+    healthy: seen.status === "well",
+    message: seen.message,
+  };
+}

@@ -1,0 +1,80 @@
+import { covers } from "../auth/permissions.ts";
+import { domainKey, noSuchDomain, type StoredDomain } from "../domains/domain.ts";
+import { scopesOfDomain, domainByRef } from "../domains/find.ts";
+import { notReady as domainNotReady } from "../domains/not-ready.ts";
+import { InvalidInput, Problem } from "../errors.ts";
+import { inParallel } from "../parallel.ts";
+import type { Context } from "../route.ts";
+import type { Write } from "../table/writes.ts";
+import { isAssignable, type StoredIp } from "./dedicated-ip.ts";
+import { notReady } from "./not-ready.ts";
+import type { StoredOperation } from "./operation.ts";
+
+export type Kind = StoredOperation["kind"];
+
+/** The ids of the domains that a request names, and where it names each. */
+export type Named = ReadonlyMap<string, number>;
+
+const atOnce = 10;
+
+const missing = (indexes: readonly number[]): InvalidInput =>
+  new InvalidInput(indexes.map((index) => ({ loc: ["body", "domains", index], msg: noSuchDomain, type: "not_found" })));
+
+/** The domains that names or ids stand for; 422 for each that is not there, or is not the caller's to assign. */
+export async function readNamed(
+  accountId: string,
+  refs: readonly string[],
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<Named> {
+  const read = await inParallel(refs, atOnce, (ref) => domainByRef(table, accountId, ref));
+  const domains = read.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    const domain = result.value;
+    return domain && covers(permissions, "ip.assign", scopesOfDomain(domain)) ? domain : undefined;
+  });
+  const lacking = domains.flatMap((domain, index) => (domain ? [] : [index]));
+  if (lacking.length > 0) throw missing(lacking);
+  return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
+}
+
+/** Those of the named domains that move, as they are now. 422 when one is gone; 409 when one stands in the way. */
+export function movable(ip: StoredIp, kind: Kind, named: Named, domains: readonly StoredDomain[]): StoredDomain[] {
+  const there = new Set(domains.map(({ id }) => id));
+  const gone = [...named].flatMap(([id, index]) => (there.has(id) ? [] : [index]));
+  if (gone.length > 0) throw missing(gone.toSorted((one, other) => one - other));
+  if (kind === "unassign") return domains.filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id);
+  if (!isAssignable(ip)) throw notReady(ip.status, `${ip.name} is ${ip.status}: domains cannot send from it yet.`);
+  const moving = domains.filter(({ dedicated_ip_id }) => dedicated_ip_id !== ip.id);
+  for (const { name, status, is_open, dedicated_ip_id } of moving) {
+    if (!is_open) throw domainNotReady(status, `${name} is ${status}.`);
+    if (dedicated_ip_id === null) continue;
+    throw new Problem("domain_has_ip", `${name} sends from another dedicated IP. Unassign it there first.`, {
+      domain: name,
+      dedicated_ip_id,
+    });
+  }
+  return moving;
+}
+
+/** The writes that move domains as they were read: nothing but these fits where there are a hundred. */
+export const moveWrites = (
+  ip: Pick<StoredIp, "id" | "account_id">,
+  kind: Kind,
+  domains: readonly StoredDomain[],
+  now: Date,
+): Write[] =>
+  domains.map(({ id, version, is_open }) => ({
+    update: domainKey(ip.account_id, id),
+    set: { dedicated_ip_id: kind === "assign" ? ip.id : null, updated_at: now.toISOString() },
+    add: { version: 1 },
+    if: { id, version, is_open },
+  }));
+
+/**
+ * Whether the one transaction that moves the domains of an operation has happened: nobody else puts domains on its
+ * dedicated IP, or takes them off, as long as it goes on.
+ */
+export const hasMoved = (
+  { kind, dedicated_ip_id: own }: StoredOperation,
+  domains: readonly Pick<StoredDomain, "dedicated_ip_id">[],
+): boolean => domains.some(({ dedicated_ip_id }) => (dedicated_ip_id === own) === (kind === "assign"));

@@ -1,0 +1,59 @@
+import { operatorCommit } from "../changes/operator.ts";
+import { notFound } from "../errors.ts";
+import type { Table } from "../table/table.ts";
+import { ipById, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
+import { notReady } from "./not-ready.ts";
+import { ipView } from "./view.ts";
+import { becoming, ipChange } from "./work.ts";
+
+type Which = { accountId: string; id: string };
+
+async function current(table: Table, { accountId, id }: Which): Promise<StoredIp> {
+  const ip = await ipById(table, accountId, id);
+  if (!ip) throw notFound();
+  return ip;
+}
+
+/** Has no mail leave from a dedicated IP until it is resumed. 404, 409 `ip_not_ready` while it is provisioned. */
+export function suspendIp(table: Table, which: Which, reason: string | null, now: Date): Promise<DedicatedIp> {
+  return operatorCommit(
+    table,
+    which.accountId,
+    "ip suspend",
+    now,
+  )(async () => {
+    const ip = await current(table, which);
+    if (ip.status === "provisioning") throw notReady(ip.status, `${ip.name} is provisioning: wait until that is over.`);
+    if (ip.status === "suspended") return { value: ipView(ip), writes: [], changes: [] };
+    const { after, writes } = becoming(ip, {
+      status: "suspended",
+      status_reason: reason,
+      suspended_from: ip.status,
+      due_at: null,
+      updated_at: now.toISOString(),
+    });
+    return { value: ipView(after), writes, changes: [ipChange("suspended", ip, after)] };
+  });
+}
+
+/** Makes a suspended dedicated IP what it was before, and has it looked at. 404, 409 `ip_not_ready` for any other. */
+export function resumeIp(table: Table, which: Which, now: Date): Promise<DedicatedIp> {
+  return operatorCommit(
+    table,
+    which.accountId,
+    "ip resume",
+    now,
+  )(async () => {
+    const ip = await current(table, which);
+    const { suspended_from: status } = ip;
+    if (ip.status !== "suspended" || status === undefined) throw notReady(ip.status, `${ip.name} is not suspended.`);
+    const { after, writes } = becoming(ip, {
+      status,
+      status_reason: null,
+      suspended_from: undefined,
+      due_at: status === "pending_authorization" ? null : now.toISOString(),
+      updated_at: now.toISOString(),
+    });
+    return { value: ipView(after), writes, changes: [ipChange("resumed", ip, after)] };
+  });
+}

@@ -1,0 +1,50 @@
+import * as z from "zod";
+
+import { getAccount } from "../accounts/visible.ts";
+import { defaultPlan, plans } from "../billing/catalogue.ts";
+import { dayOf } from "../billing/days.ts";
+import { BillingState, firstState, planOn, stateKey } from "../billing/state.ts";
+import { Currency, currency, money, MoneyText } from "../money.ts";
+import type { Context } from "../route.ts";
+import type { Reader } from "../table/table.ts";
+import { readOptions } from "./stock.ts";
+
+export const CountryCode = z.string().regex(/^[A-Z]{2}$/, { error: "Write two upper-case letters, such as DE" });
+
+export const OptionId = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, { error: "Write an option_id of dedicated_ips.available_options" });
+
+export const IpOption = z
+  .object({
+    option_id: z.string().meta({ description: "What to claim it by." }),
+    country_code: z.string().meta({ description: "The country the addresses are in, ISO 3166-1 alpha-2." }),
+    asn: z.int().meta({ description: "The autonomous system they are in." }),
+    price: MoneyText.meta({ description: "What one costs a month, by the account's plan." }),
+    currency: Currency.meta({ description: "ISO 4217." }),
+    available: z.int().min(0).meta({ description: "How many can be claimed." }),
+  })
+  .meta({ id: "DedicatedIpOption", description: "A kind of managed dedicated IP." });
+export type IpOption = z.output<typeof IpOption>;
+
+/** How an account is billed. */
+export async function billingOf(table: Reader, accountId: string): Promise<BillingState> {
+  const state = await table.get(stateKey(accountId), BillingState);
+  return state ?? firstState((await getAccount(table, accountId)).created_at);
+}
+
+/** What can be claimed, at the price of the plan of today, or of the default one where there is none. */
+export async function availableOptions(
+  accountId: string,
+  country: string | undefined,
+  { table, now }: Context,
+): Promise<IpOption[]> {
+  const [options, state] = await Promise.all([readOptions(table), billingOf(table, accountId)]);
+  const plan = plans[planOn(state, dayOf(now())) ?? defaultPlan];
+  return options
+    .filter(({ country_code }) => country === undefined || country_code === country)
+    .map(({ option_id, country_code, asn, available }) => {
+      const price = money(plan.prices.dedicatedIp);
+      return { option_id, country_code, asn, price, currency, available };
+    });
+}

@@ -1,0 +1,73 @@
+import { change } from "../changes/kind.ts";
+import { Problem } from "../errors.ts";
+import { idWithOrdinal } from "../ids.ts";
+import type { Context } from "../route.ts";
+import { appendRows, readList } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import { full } from "./claim.ts";
+import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
+import { isFirm, readHolders } from "./holder.ts";
+import { allIps } from "./list.ts";
+import { ipView } from "./view.ts";
+
+type New = { name: string; ips: readonly string[] };
+
+/** Registers a host of one's own, which proves itself by `authorizeIp`. 409 `ip_taken`, `limit_reached`. */
+export function addHost(accountId: string, { name, ips }: New, { table, commit, now }: Context): Promise<DedicatedIp> {
+  return commit(async () => {
+    // What is added meanwhile fails the transaction by the head of the list.
+    const { state } = await readList(table, ipsOf(accountId));
+    if (state.live >= accountLimit) throw full();
+    await requireFree(table, accountId, ips);
+    const at = now().toISOString();
+    const ip: StoredIp = {
+      id: idWithOrdinal(state.next),
+      account_id: accountId,
+      name,
+      type: "byoh",
+      status: "pending_authorization",
+      status_reason: null,
+      asn: null,
+      country_code: null,
+      addresses: ips.map((address) => ({
+        ip: address,
+        rdns: null,
+        fcrdns_confirmed: false,
+        healthy: false,
+        message: "It was not looked at yet: authorize the host.",
+      })),
+      domain_count: 0,
+      created_at: at,
+      updated_at: at,
+      due_at: null,
+      failures: 0,
+      version: 1,
+    };
+    return {
+      value: ipView(ip),
+      writes: appendRows(state, [ip]),
+      changes: [change(ipKind, "created", ip.id, { after: ipView(ip) })],
+    };
+  });
+}
+
+/** 409 for an address that the account has, or that somebody else has proved. Who only says so is in nobody's way. */
+async function requireFree(table: Reader, accountId: string, ips: readonly string[]): Promise<void> {
+  for (const own of await allIps(accountId, { table })) {
+    const same = own.addresses.find(({ ip }) => ips.includes(ip));
+    if (!same) continue;
+    throw new Problem("ip_taken", `${same.ip} is an address of ${own.name} already.`, {
+      ip: same.ip,
+      conflicts_with: own.id,
+    });
+  }
+  const holders = await readHolders(table, ips);
+  const taken = ips.find((_, index) => {
+    const holder = holders[index];
+    return holder !== undefined && isFirm(holder);
+  });
+  if (taken !== undefined) throw isTaken(taken);
+}
+
+export const isTaken = (ip: string): Problem =>
+  new Problem("ip_taken", `${ip} is somebody else's, who has proved it.`, { ip });

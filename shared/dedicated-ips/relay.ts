@@ -1,0 +1,20 @@
+import type { StoredDomain } from "../domains/domain.ts";
+import { readEndpoint, type Endpoint } from "../endpoint.ts";
+import type { Reader } from "../table/table.ts";
+import { ipById } from "./dedicated-ip.ts";
+
+/** Where a host of one's own takes mail that is to leave from it (RFC 6409). */
+const submissionPort = 587;
+
+/** Where mail from a domain goes to leave from its dedicated IP; undefined when it has none, or none that is active. */
+export async function relayOf(
+  table: Reader,
+  { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
+): Promise<Endpoint | undefined> {
+  if (dedicated_ip_id === null) return undefined;
+  const ip = await ipById(table, account_id, dedicated_ip_id);
+  if (ip?.status !== "active") return undefined;
+  if (ip.relay !== undefined) return readEndpoint(ip.relay);
+  const [first] = ip.addresses;
+  return first && { address: first.ip, port: submissionPort };
+}

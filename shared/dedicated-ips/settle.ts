@@ -1,0 +1,145 @@
+import { change, type Change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
+import { domainsAmong } from "../domains/among.ts";
+import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
+import { planSpf } from "../domains/spf.ts";
+import { domainViews } from "../domains/view.ts";
+import { Problem } from "../errors.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { ipById, ipDomainKey, ipKey, type StoredIp } from "./dedicated-ip.ts";
+import { hasMoved } from "./moves.ts";
+import { readOperation, shrinkWrites, type StoredOperation } from "./operation.ts";
+import { ipChange, type Mover } from "./work.ts";
+
+/** Each takes some eight writes, with its SPF record and its entries in the audit log. */
+const atOnce = 10;
+
+/** What one transaction of an operation came to: whether nothing is left, and the dedicated IP as it is then. */
+export type Settled = { isOver: boolean; ip: StoredIp; moved: string[] };
+
+/** What follows from the move of the next few domains of an operation. */
+export async function planSome(
+  table: Reader,
+  operation: StoredOperation,
+  now: Date,
+): Promise<ChangePlan<Settled | undefined>> {
+  const { account_id, dedicated_ip_id, kind } = operation;
+  const [current, ip] = await Promise.all([
+    readOperation(table, account_id, dedicated_ip_id),
+    ipById(table, account_id, dedicated_ip_id),
+  ]);
+  if (!ip) return { value: undefined, writes: [], changes: [] };
+  if (current?.id !== operation.id) return { value: { isOver: true, ip, moved: [] }, writes: [], changes: [] };
+  const moved = current.left.slice(0, atOnce);
+  const left = current.left.slice(atOnce);
+  const domains = await domainsAmong(table, account_id, moved);
+  const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
+  const after = {
+    ...ip,
+    // What is below zero was not read at one moment, and fails the transaction.
+    domain_count: Math.max(0, ip.domain_count + places.count),
+    updated_at: now.toISOString(),
+    version: ip.version + 1,
+  };
+  const follows = await Promise.all(domains.map((domain) => planFollowing(table, domain, operation, now)));
+  const isOver = left.length === 0;
+  const verb = kind === "assign" ? "domains_assigned" : "domains_unassigned";
+  const told = isOver ? [ipChange(verb, { ...ip, domain_count: current.domain_count }, after)] : [];
+  return {
+    value: { isOver, ip: after, moved },
+    writes: [
+      ...shrinkWrites(current, left),
+      {
+        update: ipKey(account_id, ip.id),
+        set: { updated_at: after.updated_at },
+        add: { domain_count: places.count, version: 1 },
+        if: { id: ip.id, version: ip.version },
+      },
+      ...places.writes,
+      ...follows.flatMap(({ writes }) => writes),
+    ],
+    changes: [...follows.flatMap(({ changes }) => changes), ...told],
+    housekeeping: true,
+    partial: !isOver,
+  };
+}
+
+type Places = { count: number; writes: Write[] };
+
+/** The places that domains get among those of a dedicated IP; one that is gone by now gets none. */
+const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): Places => ({
+  count: domains.length,
+  writes: domains.map((domain) => ({
+    put: { ...ipDomainKey(account_id, id, domain.id), domain_id: domain.id },
+    if: "absent",
+  })),
+});
+
+/** The places that domains leave; one that is gone by now may have taken its own along. */
+async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: readonly string[]): Promise<Places> {
+  const keys = ids.map((domainId) => ipDomainKey(account_id, id, domainId));
+  const rows = await table.getMany(keys);
+  const left = keys.filter((_, index) => rows[index] !== undefined);
+  return { count: -left.length, writes: left.map((key) => ({ delete: key, if: "present" })) };
+}
+
+/** The SPF record of a domain that moved, and what is told of it; fails the transaction when the domain changes meanwhile. */
+async function planFollowing(
+  table: Reader,
+  domain: StoredDomain,
+  { account_id, dedicated_ip_id, kind }: StoredOperation,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const { id, version } = domain;
+  const [former, latter] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
+  const [spf, views] = await Promise.all([
+    planSpf(table, domain, now),
+    domainViews(table, account_id, [
+      { ...domain, dedicated_ip_id: former },
+      { ...domain, dedicated_ip_id: latter },
+    ]),
+  ]);
+  const [before, after] = views as [object, object];
+  return {
+    writes: [{ check: domainKey(account_id, id), if: { id, version } }, ...spf.writes],
+    changes: [change(domainKind, "updated", id, { before, after }), ...spf.changes],
+  };
+}
+
+/**
+ * Takes an operation away that moved nothing. Whoever began it may only be slow: its move and this both need one of
+ * the domains, the `fence`, as it was read, so that only one of them happens.
+ */
+export const drop = (operation: StoredOperation, { table, commit }: Mover, fence?: StoredDomain): Promise<void> =>
+  commit(async () => {
+    const current = await readOperation(table, operation.account_id, operation.dedicated_ip_id);
+    if (current?.id !== operation.id) return { value: undefined, writes: [], changes: [], partial: true };
+    const fencing: Write[] = fence
+      ? [
+          {
+            update: domainKey(fence.account_id, fence.id),
+            add: { version: 1 },
+            if: { id: fence.id, version: fence.version },
+            orElse: () => new Problem("busy", "The domains may be moving just now.", { retry_after: 1 }),
+          },
+        ]
+      : [];
+    return {
+      value: undefined,
+      writes: [...shrinkWrites(current, []), ...fencing],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+
+/** Goes on with an operation that whoever began it has left: it is done to the end if it moved anything. */
+export async function carryOn(operation: StoredOperation, mover: Mover): Promise<void> {
+  const { table, commit, now } = mover;
+  const domains = await domainsAmong(table, operation.account_id, operation.left);
+  const [fence] = domains;
+  if (fence && !hasMoved(operation, domains)) return drop(operation, mover, fence);
+  const some = () => commit(async () => ({ ...(await planSome(table, operation, now())), partial: true }));
+  while ((await some())?.isOver === false) continue;
+}

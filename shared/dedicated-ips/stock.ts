@@ -1,0 +1,181 @@
+import * as z from "zod";
+
+import { Problem } from "../errors.ts";
+import type { Reader, Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";
+
+/*
+ * The operator's addresses. How many an option has free is counted from what is there: a counter would be one item that
+ * all claims wait for.
+ *
+ * Access patterns
+ *   what can be claimed, by its id           IP_STOCK / OPTION#<option>
+ *   the free addresses, of all or an option  IP_STOCK / FREE#<option>#<address>
+ *   all addresses of the stock               IP_STOCK / ALL#<option>#<address>
+ */
+const stock = "IP_STOCK";
+export const optionKey = (optionId: string): Key => ({ PK: stock, SK: `OPTION#${optionId}` });
+const freeKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `FREE#${optionId}#${ip}` });
+const allKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `ALL#${optionId}#${ip}` });
+
+/** What can be claimed, as long as the stock has `addresses` of it, whoever has those. */
+export const StoredOption = z.object({
+  option_id: z.string(),
+  country_code: z.string(),
+  asn: z.int(),
+  addresses: z.int(),
+});
+type StoredOption = z.output<typeof StoredOption>;
+
+/** The write that makes an option have so many more addresses, or fewer; one that has none any more goes. */
+function optionWrite(option: StoredOption | undefined, place: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
+  const key = optionKey(place.option_id);
+  if (!option) return { put: { ...key, ...place, addresses: 1 }, if: "absent" };
+  const same = { addresses: option.addresses };
+  if (option.addresses + by === 0) return { delete: key, if: same };
+  return { update: key, add: { addresses: by }, if: same };
+}
+
+const Pointer = z.object({ ip: z.string(), option_id: z.string() });
+
+export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
+
+/** Puts an address into the stock, free to be claimed; the same one again changes nothing. 409 `ip_taken`. */
+export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
+  const { ip, option_id, country_code, asn, rdns } = given;
+  const added: StockHolder = { ...given, state: "free" };
+  return table.commit(async () => {
+    const [holder, option, name] = await Promise.all([
+      readHolder(table, ip),
+      table.get(optionKey(option_id), StoredOption),
+      table.get(rdnsKey(rdns), z.object({ ip: z.string() })),
+    ]);
+    if (holder && isStock(holder) && isSame(holder, given)) return { value: holder, writes: [] };
+    if (holder && isFirm(holder)) throw new Problem("ip_taken", `${ip} is in stock already, or is a customer's.`);
+    if (name && name.ip !== ip) throw new Problem("ip_taken", `${rdns} is the name of ${name.ip}.`);
+    if (option && (option.country_code !== country_code || option.asn !== asn)) {
+      throw new Problem("ip_taken", `The option ${option_id} is of ${option.country_code}, AS${option.asn}.`);
+    }
+    const place = { ip, option_id };
+    return {
+      value: added,
+      writes: [
+        {
+          put: { ...holderKey(ip), ...added },
+          // A host whose hold is loose finds out when it is looked at next.
+          if: holder ? { account_id: holder.account_id ?? "", firm: false } : "absent",
+        },
+        { put: { ...rdnsKey(rdns), ip }, if: name ? { ip } : "absent" },
+        optionWrite(option, { option_id, country_code, asn }, 1),
+        { put: { ...freeKey(option_id, ip), ...place } },
+        { put: { ...allKey(option_id, ip), ...place } },
+      ],
+    };
+  });
+}
+
+const isSame = (held: StockHolder, given: NewStock): boolean =>
+  (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => held[name] === given[name]);
+
+/** The address of the stock, or an error for the operator. */
+async function stockAt(table: Reader, ip: string): Promise<StockHolder> {
+  const holder = await readHolder(table, ip);
+  if (!holder || !isStock(holder)) throw new Error(`${ip} is not in stock.`);
+  return holder;
+}
+
+/** Has an address that rested, or was faulty, claimed again. 409 `ip_in_use` for one that somebody has. */
+export function returnStock(table: Table, ip: string): Promise<StockHolder> {
+  return table.commit(async () => {
+    const holder = await stockAt(table, ip);
+    if (holder.state === "free") return { value: holder, writes: [] };
+    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} is an account's: ${holder.account_id}.`);
+    const { option_id, state } = holder;
+    return {
+      value: { ...holder, state: "free" as const },
+      writes: [
+        { update: holderKey(ip), set: { state: "free" }, if: { state } },
+        { put: { ...freeKey(option_id, ip), ip, option_id } },
+      ],
+    };
+  });
+}
+
+/** Takes an address out of the stock for good. 409 `ip_in_use` for one that somebody has. */
+export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
+  return table.commit(async () => {
+    const holder = await stockAt(table, ip);
+    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} is an account's: ${holder.account_id}.`);
+    const { option_id, state, rdns } = holder;
+    const option = await table.get(optionKey(option_id), StoredOption);
+    return {
+      value: holder,
+      writes: [
+        ...(option ? [optionWrite(option, option, -1)] : []),
+        { delete: holderKey(ip), if: { state } },
+        { delete: rdnsKey(rdns) },
+        { delete: freeKey(option_id, ip) },
+        { delete: allKey(option_id, ip) },
+      ],
+    };
+  });
+}
+
+/** The addresses of the stock, of one option or all, in one state or any. */
+export async function listStock(
+  table: Reader,
+  { option, state }: { option?: string | undefined; state?: string | undefined },
+): Promise<StockHolder[]> {
+  const { PK, SK } = allKey(option ?? "", "");
+  const from = option === undefined ? "ALL#" : SK;
+  const ips = (await table.between(PK, from, `${from}~`)).map((row) => Pointer.parse(row).ip);
+  const items = await table.getMany(ips.map(holderKey));
+  const all = items.flatMap((item) => StockHolder.safeParse(item).data ?? []);
+  return all.filter((one) => state === undefined || one.state === state);
+}
+
+/** What can be claimed, and how many of each are free. */
+export async function readOptions(table: Reader): Promise<(StoredOption & { available: number })[]> {
+  const [options, free] = await Promise.all([
+    table.between(stock, "OPTION#", "OPTION#~"),
+    table.between(stock, "FREE#", "FREE#~"),
+  ]);
+  const counts = Map.groupBy(free, (row) => Pointer.parse(row).option_id);
+  return options.map((row) => {
+    const option = StoredOption.parse(row);
+    return { ...option, available: counts.get(option.option_id)?.length ?? 0 };
+  });
+}
+
+const amongFirst = 20;
+
+/** One of the first few free addresses of an option, so that claims at the same time do not all want one; none left is undefined. */
+export async function anyFree(table: Reader, optionId: string): Promise<string | undefined> {
+  const { PK, SK } = freeKey(optionId, "");
+  const rows = await table.between(PK, SK, `${SK}~`, { limit: amongFirst });
+  const row = rows[Math.floor(Math.random() * rows.length)];
+  return row && Pointer.parse(row).ip;
+}
+
+/** The writes by which a free address becomes a dedicated IP's. */
+export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: string; id: string }): Write[] => [
+  {
+    update: holderKey(ip),
+    set: { state: "taken", account_id: owner.account_id, dedicated_ip_id: owner.id },
+    if: { state: "free", option_id },
+  },
+  { delete: freeKey(option_id, ip), if: "present" },
+];
+
+/** The write by which a dedicated IP's address is nobody's again; the operator decides what becomes of it. */
+export const giveUpWrite = (
+  ip: string,
+  owner: { account_id: string; id: string },
+  state: "resting" | "faulty",
+): Write => ({
+  update: holderKey(ip),
+  set: { state },
+  remove: ["account_id", "dedicated_ip_id"],
+  if: { account_id: owner.account_id, dedicated_ip_id: owner.id },
+});

@@ -1,0 +1,240 @@
+import { createHash, randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
+import type { Resolver } from "../../../shared/dns/answer.ts";
+import { resolverHere } from "../../../shared/dns/outside.ts";
+import {
+  activeHost,
+  activeIp,
+  advance,
+  firstOf,
+  holderOf,
+  host,
+  named,
+  published,
+  readyHost,
+  send,
+  storedIp,
+} from "../../support/dedicated-ips.ts";
+import { funded, uniqueName } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { happened } from "../../support/purchases.ts";
+import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const authorize = (account: Account, id: string, body: object = {}, options = {}) =>
+  send(account, "POST", `/${id}/authorize`, body, options);
+
+const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex");
+
+test("makes a setup key, shows it once, keeps its hash alone, and says which record to publish", async () => {
+  const account = await newAccount();
+  const added = await host(account, [publicIp(), publicIp(6)]);
+  await named(added);
+  const { status, body, headers } = await authorize(account, added.id);
+  expect([status, body.status, headers["cache-control"]]).toEqual([200, "verifying", "no-store"]);
+  expect(body.setup_key).toMatch(/^sk_[0-9A-Za-z]{27}$/);
+  for (const { ip, rdns, fcrdns_confirmed, healthy, setup_record } of body.ip_addresses) {
+    expect([fcrdns_confirmed, healthy], ip).toEqual([true, false]);
+    expect(setup_record).toEqual({ name: `_setup.${rdns}`, type: "TXT", value: hashOf(body.setup_key) });
+  }
+  expect(JSON.stringify(await storedOf(account))).not.toContain(body.setup_key);
+  const again = await authorize(account, added.id);
+  expect([again.body.status, again.body.setup_key]).toEqual(["verifying", undefined]);
+  expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
+});
+
+test("a host whose every address is confirmed and publishes the hash is active, and has them from then on", async () => {
+  const account = await newAccount();
+  const ips = [publicIp(), publicIp(6), publicIp()];
+  const { id } = await readyHost(account, ips);
+  const { status, body } = await authorize(account, id);
+  expect([status, body.status, body.status_reason]).toEqual([200, "active", null]);
+  for (const { fcrdns_confirmed, healthy } of body.ip_addresses)
+    expect([fcrdns_confirmed, healthy]).toEqual([true, true]);
+  for (const ip of ips) expect(await holderOf(ip)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
+  expect(await happened(account)).toContain("dedicated_ip.activated");
+  const due = Date.parse((await storedIp(account, id))?.due_at ?? "") - Date.now();
+  expect(Math.abs(due / 86_400_000 - 1)).toBeLessThan(0.11);
+});
+
+test("takes the hash after sha256= and in upper case too", async () => {
+  const account = await newAccount();
+  for (const spelled of [(hash: string) => `sha256=${hash}`, (hash: string) => hash.toUpperCase()]) {
+    const ready = await readyHost(account);
+    const { id } = ready;
+    const { ip, rdns, setup_record } = firstOf(ready);
+    await reverseDns(ip, rdns, { forward: true, txt: spelled(setup_record?.value ?? "") });
+    expect((await authorize(account, id)).body.status).toBe("active");
+  }
+});
+
+test("stays verifying, and says what is missing, until all of it is there", async () => {
+  const account = await newAccount();
+  const [first, second] = [publicIp(), publicIp()];
+  const { id } = await host(account, [first, second]);
+  const rdns = `mail.${uniqueName("host")}`;
+  const messages: string[] = [];
+  const look = async () => {
+    const { body } = await authorize(account, id);
+    messages.push(body.status_reason);
+    return body;
+  };
+  const { setup_key } = await look();
+  const txt = hashOf(setup_key);
+  await reverseDns(first, rdns, { forward: false });
+  await look();
+  await reverseDns(first, rdns, { forward: true });
+  await look();
+  await reverseDns(first, rdns, { forward: true, txt: setup_key });
+  await look();
+  await reverseDns(first, rdns, { forward: true, txt });
+  expect((await look()).ip_addresses.map(({ healthy }: { healthy: boolean }) => healthy)).toEqual([true, false]);
+  await reverseDns(second, rdns, { forward: true });
+  expect((await look()).status).toBe("active");
+  expect(messages).toEqual([
+    "Publish the setup record of each address, then authorize again.",
+    `The PTR record says ${rdns}, which does not lead to ${first}: add the A record ${first} there.`,
+    `There is no TXT record at _setup.${rdns}: publish the setup record there.`,
+    `The TXT record at _setup.${rdns} says something else: publish the setup record there.`,
+    `${second} has no name: have its provider set its PTR record to the host's name.`,
+    null,
+  ]);
+});
+
+test("another key kills the old one: an active host proves itself anew", async () => {
+  const account = await newAccount();
+  const { id, ip_addresses } = await activeHost(account);
+  const ip = ip_addresses[0]?.ip ?? "";
+  const { body } = await authorize(account, id, { reissue: true });
+  expect([body.status, typeof body.setup_key]).toEqual(["verifying", "string"]);
+  expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: false });
+  expect((await authorize(account, id)).body.status).toBe("verifying");
+  await published(body);
+  expect((await authorize(account, id)).body.status).toBe("active");
+  expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: true });
+});
+
+test("of two keys made at the same time the last one counts, and each is another", async () => {
+  const account = await newAccount();
+  const { id } = await host(account);
+  const answers = await Promise.all([
+    authorize(account, id, { reissue: true }),
+    authorize(account, id, { reissue: true }),
+  ]);
+  const keys = answers.map(({ body }) => body.setup_key as string);
+  expect(new Set(keys).size).toBe(2);
+  const hash = (await storedIp(account, id))?.key_hash;
+  expect(keys.map(hashOf)).toContain(hash);
+});
+
+test("of two accounts that prove an address the first has it, and the other is told", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const ip = publicIp();
+  const late = await host(other, [ip]);
+  const { id } = await activeHost(account, [ip]);
+  const { body } = await authorize(other, late.id);
+  await published(body);
+  const refused = await authorize(other, late.id);
+  expect([refused.status, refused.body.code, refused.body.ip]).toEqual([409, "ip_taken", ip]);
+  expect(await holderOf(ip)).toMatchObject({ account_id: account.id, dedicated_ip_id: id, firm: true });
+  expect((await storedIp(other, late.id))?.status).toBe("verifying");
+});
+
+test("a host that cannot prove its address any more gives way to who does, and begins anew", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [shared, own] = [publicIp(), publicIp()];
+  const { id } = await activeHost(account, [shared, own]);
+  await reverseDns(shared, null);
+  await advance(account, id);
+  expect((await advance(account, id))?.status).toBe("degraded");
+  expect(await holderOf(shared)).toMatchObject({ firm: false });
+  const rival = await activeHost(other, [shared]);
+  expect(await holderOf(shared)).toEqual({ account_id: other.id, dedicated_ip_id: rival.id, firm: true });
+  expect(await holderOf(own)).toBeUndefined();
+  const loser = await storedIp(account, id);
+  expect(loser).toMatchObject({ status: "pending_authorization", due_at: null });
+  expect(loser?.status_reason).toContain(shared);
+  expect(loser?.key_hash).toBeUndefined();
+  expect(await happened(account)).toContain("dedicated_ip.taken_over");
+  expect(await happened(other)).not.toContain("dedicated_ip.taken_over");
+});
+
+/** A DNS in which all addresses of a host have a name and prove a key. */
+const provingDns = (ips: readonly string[], hash: string): Resolver => ({
+  ...resolverHere(),
+  resolve: async (name, type) => {
+    const about = { name, ttl: 60 };
+    if (type === "PTR") return { status: "found", records: [{ ...about, type, host: "mail.example.com" }] };
+    if (type === "TXT") return { status: "found", records: [{ ...about, type, text: hash }] };
+    return { status: "found", records: ips.map((address) => ({ ...about, type: "A", address })) };
+  },
+});
+
+test("of many accounts that prove one address at the same time one has it", async () => {
+  const ip = publicIp();
+  const accounts = await Promise.all(Array.from({ length: 6 }, () => newAccount()));
+  const hosts = await Promise.all(
+    accounts.map(async (account) => {
+      const { id } = await host(account, [ip, publicIp()]);
+      await authorize(account, id);
+      return { account, id };
+    }),
+  );
+  const after = await Promise.all(
+    hosts.map(async ({ account, id }) => {
+      const stored = await storedIp(account, id);
+      const ips = (stored?.addresses ?? []).map((one) => one.ip);
+      const resolver = provingDns(ips, stored?.key_hash ?? "");
+      return advance(account, id, { resolver });
+    }),
+  );
+  const active = after.filter((one) => one?.status === "active");
+  expect(active).toHaveLength(1);
+  expect(await holderOf(ip)).toMatchObject({ account_id: active[0]?.account_id, dedicated_ip_id: active[0]?.id });
+  for (const one of after.filter((other) => other?.status !== "active")) {
+    expect(one?.status).toBe("verifying");
+    expect(await holderOf(one?.addresses[1]?.ip ?? "")).toBeUndefined();
+  }
+});
+
+test("a managed one, and one that is suspended, are not authorized", async () => {
+  const account = await funded(await newAccount());
+  const managed = await activeIp(account);
+  expect((await authorize(account, managed.id)).body).toMatchObject({ code: "ip_not_ready", ip_status: "active" });
+  const { id } = await activeHost(account);
+  const which = { accountId: account.id, id };
+  await suspendIp(testTable(), which, "Spam was sent from it.", new Date());
+  expect((await send(account, "GET", `/${id}`)).body).toMatchObject({
+    status: "suspended",
+    status_reason: "Spam was sent from it.",
+  });
+  expect((await authorize(account, id, { reissue: true })).body).toMatchObject({ code: "ip_not_ready" });
+  await resumeIp(testTable(), which, new Date());
+  expect((await authorize(account, id)).body.status).toBe("active");
+  expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.suspended", "dedicated_ip.resumed"]));
+});
+
+test("a key is made once for a request that is sent again, and not shown again", async () => {
+  const account = await newAccount();
+  const { id } = await host(account);
+  const headers = { "idempotency-key": randomUUID() };
+  expect((await authorize(account, id, {}, { headers })).status).toBe(200);
+  const hash = (await storedIp(account, id))?.key_hash;
+  expect((await authorize(account, id, {}, { headers })).body.code).toBe("secret_already_shown");
+  expect((await storedIp(account, id))?.key_hash).toBe(hash);
+});
+
+test("takes no longer than five seconds when nobody answers, and says nothing of the host then", async () => {
+  const account = await newAccount();
+  const { id } = await readyHost(account, [publicIp(), publicIp()]);
+  const before = await storedIp(account, id);
+  const silent = { ...resolverHere(), resolve: () => new Promise<never>(() => undefined) };
+  const startedMs = performance.now();
+  const after = await advance(account, id, { resolver: silent });
+  expect(performance.now() - startedMs).toBeLessThan(5_500);
+  expect(after).toMatchObject({ status: "verifying", failures: 1 });
+  expect(after?.addresses.map(({ rdns }) => rdns)).toEqual(before?.addresses.map(({ rdns }) => rdns));
+});

@@ -1,0 +1,145 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
+import { billing } from "../../support/billing.ts";
+import { claimed, holderOf, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
+import { write } from "../../support/domain-work.ts";
+import { funded } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { happened, transactions, wallet } from "../../support/purchases.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const claim = (account: Account, body: object, options = {}) => send(account, "POST", "/claim", body, options);
+
+const left = async (optionId: string): Promise<number> =>
+  (await readOptions(testTable())).find(({ option_id }) => option_id === optionId)?.available ?? 0;
+
+test("takes a free address, and holds the price of a month until it is ready", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption(1, { country_code: "NL" });
+  const { status, body, headers } = await claim(account, { option_id, name: "  Newsletters " });
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    name: "Newsletters",
+    type: "managed",
+    status: "provisioning",
+    status_reason: null,
+    asn: 64_500,
+    country_code: "NL",
+    ip_addresses: [
+      {
+        ip: ips[0],
+        rdns: null,
+        fcrdns_confirmed: false,
+        healthy: false,
+        message: "Its reverse DNS is about to be looked at.",
+        setup_record: null,
+      },
+    ],
+    domain_count: 0,
+    created_at: expect.stringMatching(/\.\d{3}Z$/),
+    updated_at: body.created_at,
+  });
+  expect(headers["location"]).toBe(`/v1/public/accounts/${account.id}/dedicated-ips/${body.id}`);
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 97_500 });
+  expect(await transactions(account)).toContain(`purchase pending 25.00 Dedicated IP ${ips[0]}, the first 30 days`);
+  expect(await happened(account)).toEqual(
+    expect.arrayContaining(["dedicated_ip.created", "billing.transaction.created"]),
+  );
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "taken", account_id: account.id });
+  expect(await left(option_id)).toBe(0);
+});
+
+test("is called as its host if nobody names it, and costs what the account's plan says", async () => {
+  const account = await funded(await newAccount());
+  await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" });
+  const { id, name } = await claimed(account);
+  expect(name).toBe((await storedIp(account, id))?.rdns);
+  expect(await wallet(account)).toMatchObject({ available: 90_100 });
+});
+
+test("of twenty claims at once for three addresses three get one, each another, and the others nothing", async () => {
+  const { option_id, ips } = await newOption(3);
+  const accounts = await Promise.all(Array.from({ length: 20 }, async () => funded(await newAccount())));
+  const answers = await Promise.all(accounts.map((account) => claim(account, { option_id })));
+  const got = answers.filter(({ status }) => status === 201).map(({ body }) => String(body.ip_addresses[0].ip));
+  expect(got.toSorted()).toEqual(ips.toSorted());
+  const refused = answers.filter(({ status }) => status !== 201);
+  expect(refused.map(({ body }) => body.code)).toEqual(Array.from({ length: 17 }, () => "out_of_stock"));
+  for (const [index, account] of accounts.entries()) {
+    const isIn = answers[index]?.status === 201;
+    expect(await wallet(account)).toEqual({ posted: 100_000, available: isIn ? 97_500 : 100_000 });
+  }
+});
+
+test("of twenty claims at once of one account each gets an address, as far as its money goes", async () => {
+  const account = await newRoomyAccount();
+  await funded(account, 12_500);
+  const { option_id } = await newOption(12);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => claim(account, { option_id })));
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+  const codes = new Set(answers.flatMap(({ status, body }) => (status === 201 ? [] : [body.code])));
+  expect([...codes]).toEqual(["insufficient_funds"]);
+  expect(await left(option_id)).toBe(7);
+  expect((await send(account, "GET")).body.total).toBe(5);
+});
+
+test("without enough money takes nothing, and says what is free", async () => {
+  const account = await funded(await newAccount(), 2_499);
+  const { option_id } = await newOption();
+  const before = await storedOf(account);
+  const { status, body } = await claim(account, { option_id });
+  expect([status, body.code, body.available]).toEqual([409, "insufficient_funds", "24.99"]);
+  expect(await storedOf(account)).toEqual(before);
+  expect(await left(option_id)).toBe(1);
+});
+
+test("is refused where there is no plan, and where there is no room", async () => {
+  const { option_id } = await newOption(2);
+  const cancelled = await funded(await newAccount());
+  await billing(cancelled, "POST", "cancel-plan", { cancel_immediately: true });
+  expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+  const full = await funded(await newAccount());
+  await claimed(full);
+  const head = { PK: `ACCOUNT#${full.id}`, SK: "LIST#dedicated_ips#HEAD" };
+  await write({ update: head, set: { live: 100 } });
+  expect((await claim(full, { option_id })).body).toMatchObject({ status: 409, code: "limit_reached" });
+});
+
+test("refuses what does not go, at its place", async () => {
+  const account = await newRoomyAccount();
+  const { option_id } = await newOption();
+  const cases: [body: object, member: string, type: string][] = [
+    [{}, "option_id", "missing"],
+    [{ option_id: "no-such-option" }, "option_id", "not_found"],
+    [{ option_id: "OPTION#x" }, "option_id", "string_pattern_mismatch"],
+    [{ option_id: "" }, "option_id", "string_pattern_mismatch"],
+    [{ option_id, name: " " }, "name", "string_too_short"],
+    [{ option_id, name: "a".repeat(101) }, "name", "string_too_long"],
+    [{ option_id, ip: "45.0.0.1" }, "ip", "extra_forbidden"],
+  ];
+  for (const [body, member, type] of cases) {
+    const answer = await claim(account, body);
+    expect([answer.status, answer.body.detail], JSON.stringify(body)).toEqual([
+      422,
+      [expect.objectContaining({ loc: ["body", member], type })],
+    ]);
+  }
+});
+
+test("a request sent again with its key claims no second one", async () => {
+  const account = await funded(await newAccount());
+  const { option_id } = await newOption(2);
+  const headers = { "idempotency-key": randomUUID() };
+  const [one, other] = [
+    await claim(account, { option_id }, { headers }),
+    await claim(account, { option_id }, { headers }),
+  ];
+  expect(other.text).toBe(one.text);
+  expect(await left(option_id)).toBe(1);
+  expect(await wallet(account)).toMatchObject({ available: 97_500 });
+});

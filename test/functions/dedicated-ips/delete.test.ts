@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+
+import { ipQueue } from "../../../shared/dedicated-ips/queues.ts";
+import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
+import { readDue } from "../../../shared/table/due.ts";
+import {
+  activeHost,
+  activeIp,
+  advance,
+  claimed,
+  holderOf,
+  host,
+  newOption,
+  send,
+} from "../../support/dedicated-ips.ts";
+import { connected, funded } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { happened, transactions, wallet } from "../../support/purchases.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+const remove = (account: Account, id: string, options = {}) => send(account, "DELETE", `/${id}`, undefined, options);
+
+/** What is stored of an account that names a dedicated IP and is no history. */
+const leftOf = async (account: Account, id: string): Promise<string[]> => {
+  const due = await readDue(testTable(), ipQueue, new Date(Date.now() + 40 * 86_400_000));
+  return [
+    ...(await storedOf(account))
+      .filter((item) => !/^(?:JOURNAL|LEDGER|LIST#transactions)/.test(item.SK) && JSON.stringify(item).includes(id))
+      .map(({ SK }) => SK),
+    ...due.flat().flatMap(({ at, place }) => (place.includes(id) ? [`due ${at}`] : [])),
+  ];
+};
+
+test("one that is still provisioned goes with its hold: the money is free again, and the address rests", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const { id } = await claimed(account, option_id);
+  const { status, body } = await remove(account, id);
+  expect([status, body]).toEqual([200, {}]);
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+  expect(await transactions(account)).toContain(`purchase void 25.00 Dedicated IP ${ips[0]}, the first 30 days`);
+  expect(await holderOf(ips[0] ?? "")).toEqual(expect.objectContaining({ state: "resting" }));
+  expect(await holderOf(ips[0] ?? "")).not.toHaveProperty("account_id");
+  expect((await readOptions(testTable())).find((one) => one.option_id === option_id)?.available).toBe(0);
+  expect(await leftOf(account, id)).toEqual([]);
+  expect((await remove(account, id)).status).toBe(404);
+  expect(await happened(account)).toContain("dedicated_ip.deleted");
+});
+
+test("what was paid for an active one is not given back", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  expect((await remove(account, id)).status).toBe(200);
+  expect(await wallet(account)).toEqual({ posted: 97_500, available: 97_500 });
+  expect(await leftOf(account, id)).toEqual([]);
+});
+
+test("a host leaves its addresses to others", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const { id, ip_addresses } = await activeHost(account);
+  const ips = ip_addresses.map(({ ip }) => ip);
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ account_id: account.id, firm: true });
+  expect((await remove(account, id)).status).toBe(200);
+  expect(await holderOf(ips[0] ?? "")).toBeUndefined();
+  expect(await leftOf(account, id)).toEqual([]);
+  expect((await host(other, ips)).status).toBe("pending_authorization");
+});
+
+test("a host that never proved anything goes, and takes nothing from who has proved its address", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const { id, ip_addresses } = await host(account);
+  const ips = ip_addresses.map(({ ip }) => ip);
+  await activeHost(other, ips);
+  expect((await remove(account, id)).status).toBe(200);
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ account_id: other.id, firm: true });
+});
+
+test("is refused while domains send from it", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  const { name } = await connected(account);
+  await send(account, "POST", `/${id}/domains/assign`, { domains: [name] });
+  const { status, body } = await remove(account, id);
+  expect([status, body.code, body.domain_count]).toEqual([409, "ip_in_use", 1]);
+  await send(account, "POST", `/${id}/domains/unassign`, { domains: [name] });
+  expect((await remove(account, id)).status).toBe(200);
+});
+
+test("of a deletion and the worker that would make it ready one is done, and the money follows", async () => {
+  for (let time = 0; time < 8; time++) {
+    const account = await funded(await newAccount());
+    const { id } = await claimed(account);
+    const [removed] = await Promise.all([remove(account, id), advance(account, id)]);
+    expect(removed.status).toBe(200);
+    const { posted, available } = await wallet(account);
+    expect([97_500, 100_000]).toContain(posted);
+    expect(available).toBe(posted);
+    expect(await leftOf(account, id)).toEqual([]);
+  }
+});
+
+test("of a deletion and an assignment at the same time one is done", async () => {
+  const account = await newRoomyAccount();
+  await funded(account);
+  for (let time = 0; time < 6; time++) {
+    const { id } = await activeIp(account);
+    const { name } = await connected(account);
+    const [removed, assigned] = await Promise.all([
+      remove(account, id),
+      send(account, "POST", `/${id}/domains/assign`, { domains: [name] }),
+    ]);
+    expect([removed.status, assigned.status].toSorted((a, b) => a - b)).toEqual(
+      removed.status === 200 ? [200, 404] : [200, 409],
+    );
+    const domain = (await storedOf(account)).find(
+      (item) => item["name"] === name && item["workspace_id"] !== undefined,
+    );
+    expect(domain?.["dedicated_ip_id"]).toBe(removed.status === 200 ? null : id);
+  }
+});
+
+test("is for who manages dedicated IPs of the account; to others with a view of some it is not there", async () => {
+  const account = await newAccount();
+  const { id } = await host(account);
+  const viewer = await newMember(account, { role: "viewer" });
+  expect((await remove(account, id, { as: viewer })).body).toMatchObject({ required_capability: "ip.manage" });
+  const { id: domainId } = await connected(account);
+  const narrow = await newMember(account, { capability: "ip.manage", scope: { type: "domain", id: domainId } });
+  expect((await remove(account, id, { as: narrow })).status).toBe(404);
+  expect((await send(account, "GET", `/${id}`)).status).toBe(200);
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+
+import { ipKey, type DedicatedIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { activeHost, activeIp, newOption, send as sendIp } from "../../support/dedicated-ips.ts";
+import { write } from "../../support/domain-work.ts";
+import { funded } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
+import { ask } from "../../support/mail-door.ts";
+import { home, setPassword, stocked } from "../../support/mailboxes.ts";
+import { publicIp } from "../../support/reverse-dns.ts";
+import { newAccount, type Account } from "../../support/world.ts";
+
+const password = "correct horse battery";
+const shared = "127.0.0.1:2525";
+
+/** A mailbox of a domain that sends from a dedicated IP. */
+async function scene(make: (account: Account) => Promise<DedicatedIp>) {
+  const account = await funded(await newAccount());
+  const ip = await make(account);
+  const { name } = await home(account);
+  const [id = ""] = await stocked(account, name, ["ada"]);
+  await setPassword(account, id, password);
+  await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
+  return { account, ip, name, email: `ada@${name}` };
+}
+
+async function serverOf(email: string, protocol = "smtp", pass = password): Promise<string> {
+  const answer = await ask({ "auth-user": email, "auth-pass": pass, "auth-protocol": protocol });
+  return answer["auth-status"] === "OK" ? `${answer["auth-server"]}:${answer["auth-port"]}` : "refused";
+}
+
+test("mail from a domain with a managed IP goes by its relay, and mail to it where all goes", async () => {
+  const { option_id } = await newOption(1, { relay: "[fd00::7]:2526" });
+  const { account, ip, name, email } = await scene((one) => activeIp(one, option_id));
+  expect(await serverOf(email)).toBe("fd00::7:2526");
+  expect(await serverOf(email, "imap")).toBe("127.0.0.1:1143");
+  await sendIp(account, "POST", `/${ip.id}/domains/unassign`, { domains: [name] });
+  expect(await serverOf(email)).toBe(shared);
+});
+
+test("mail from a domain with a host of its own goes to the host's first address, port 587", async () => {
+  const ips = [publicIp(), publicIp(6)];
+  const { email } = await scene((account) => activeHost(account, ips));
+  expect(await serverOf(email)).toBe(`${ips[0]}:587`);
+});
+
+test("goes by the shared relay as long as the IP is not active", async () => {
+  const { account, ip, email } = await scene((one) => activeIp(one));
+  for (const status of ["degraded", "suspended", "verifying"]) {
+    await write({ update: ipKey(account.id, ip.id), set: { status } });
+    expect(await serverOf(email), status).toBe(shared);
+  }
+});
+
+test("costs one read more, only where there is a dedicated IP and the password is right", async () => {
+  const { account, ip, name, email } = await scene((one) => activeIp(one));
+  await serverOf(email);
+  const callsFor = async (protocol: string, pass: string): Promise<number> => {
+    const { calls } = await withFault(undefined, -1, () => serverOf(email, protocol, pass));
+    return calls.length;
+  };
+  const [right, wrong, imap] = [
+    await callsFor("smtp", password),
+    await callsFor("smtp", "wrong"),
+    await callsFor("imap", password),
+  ];
+  expect([wrong, imap]).toEqual([right - 1, right - 1]);
+  await sendIp(account, "POST", `/${ip.id}/domains/unassign`, { domains: [name] });
+  expect(await callsFor("smtp", password)).toBe(right - 1);
+});

@@ -1,0 +1,248 @@
+import { randomUUID } from "node:crypto";
+
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+
+import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
+import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
+import { ensureTable } from "../../../infra/local/engine.ts";
+import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
+import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
+import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/queues.ts";
+import { openResolver } from "../../../shared/dns/resolver.ts";
+import { dueWrite, readDue } from "../../../shared/table/due.ts";
+import {
+  activeHost,
+  activeIp,
+  advance,
+  claimed,
+  firstOf,
+  holderOf,
+  newOption,
+  published,
+  readyHost,
+  send,
+  storedIp,
+  workAt,
+} from "../../support/dedicated-ips.ts";
+import { dnsNetwork } from "../../support/dns-network.ts";
+import { write } from "../../support/domain-work.ts";
+import { funded } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
+import { happened, transactions, wallet } from "../../support/purchases.ts";
+import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const minuteMs = 60_000;
+const dayMs = 1_440 * minuteMs;
+
+let dns: LocalDns;
+
+// What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
+beforeAll(async () => {
+  const name = `dedicated-ips-${randomUUID()}`;
+  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
+  process.env["TABLE_NAME"] = name;
+  dns = await startLocalDns({ table: testTable(), port: 0, onError: (what, error) => console.error(what, error) });
+  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+});
+afterAll(() => dns.stop());
+afterEach(() => void vi.useRealTimers());
+
+const eventsOf = async (account: Account): Promise<string[]> =>
+  (await happened(account)).filter((type) => type.startsWith("dedicated_ip.")).map((type) => type.slice(13));
+
+const dueAt = async (account: Account, id: string): Promise<number> =>
+  Date.parse((await storedIp(account, id))?.due_at ?? "");
+
+const dueOf = async (id: string): Promise<string[]> => {
+  const shards = await readDue(testTable(), ipQueue, new Date(Date.now() + 100 * dayMs));
+  return shards.flat().flatMap(({ at, place }) => (place.includes(id) ? [at] : []));
+};
+
+test("a managed one becomes active, and is paid, without anybody asking", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const { id } = await claimed(account, option_id);
+  await handler();
+  const { body } = await send(account, "GET", `/${id}`);
+  expect(body).toMatchObject({ status: "active", status_reason: null });
+  expect(body.ip_addresses[0]).toMatchObject({ ip: ips[0], fcrdns_confirmed: true, healthy: true, setup_record: null });
+  expect(await wallet(account)).toEqual({ posted: 97_500, available: 97_500 });
+  expect(await transactions(account)).toContain(`purchase settled 25.00 Dedicated IP ${ips[0]}, the first 30 days`);
+  expect(await eventsOf(account)).toEqual(["created", "activated"]);
+  const { paid_until = "" } = (await storedIp(account, id)) ?? {};
+  expect(Math.abs(Date.parse(paid_until) - Date.now() - 30 * dayMs)).toBeLessThan(minuteMs);
+  expect(await dueOf(id)).toHaveLength(1);
+});
+
+test("one whose address is not called as it should be within a day goes with its hold, and the address is faulty", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const [ip = ""] = ips;
+  await reverseDns(ip, "somebody.else.example", { forward: true });
+  const { id, created_at } = await claimed(account, option_id);
+  const waits: number[] = [];
+  for (let time = 0; time < 9; time++) {
+    const before = await dueAt(account, id);
+    const after = await advance(account, id);
+    expect(after).toMatchObject({ status: "provisioning" });
+    waits.push(((await dueAt(account, id)) - before) / minuteMs);
+  }
+  expect(waits).toEqual([1, 2, 5, 10, 30, 60, 180, 360, 720]);
+  expect((await storedIp(account, id))?.status_reason).toContain("is called somebody.else.example, and should be");
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 97_500 });
+  await advanceIp(
+    account.id,
+    id,
+    (await storedIp(account, id))?.due_at ?? "",
+    workAt(new Date(Date.parse(created_at) + dayMs)),
+  );
+  expect(await storedIp(account, id)).toBeUndefined();
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+  expect(await holderOf(ip)).toMatchObject({ state: "faulty" });
+  expect(await dueOf(id)).toEqual([]);
+  expect(new Set(await eventsOf(account))).toEqual(new Set(["created", "updated", "failed"]));
+});
+
+test("wherever the worker dies, and however many are at it, a managed one is made ready and paid once", async () => {
+  const account = await funded(await newAccount(), 1_000_000);
+  const { option_id } = await newOption(40);
+  const probe = await claimed(account, option_id);
+  const { calls } = await withFault(undefined, -1, () => advance(account, probe.id));
+  const places = calls.flatMap((command, at) => (command === "TransactWriteItemsCommand" ? [at] : []));
+  expect(places.length).toBeGreaterThan(0);
+  let claims = 1;
+  for (const at of places) {
+    for (const fault of ["answer lost", "lost before", "in conflict"] as const) {
+      const { id } = await claimed(account, option_id);
+      claims += 1;
+      await withFault(fault, at, () => advance(account, id).catch(() => undefined));
+      if ((await storedIp(account, id))?.status === "provisioning") await advance(account, id);
+      expect(await storedIp(account, id), fault).toMatchObject({ status: "active" });
+    }
+  }
+  const { id } = await claimed(account, option_id);
+  await Promise.all(Array.from({ length: 5 }, () => advance(account, id)));
+  expect(await wallet(account)).toMatchObject({ posted: 1_000_000 - (claims + 1) * 2_500 });
+  expect((await eventsOf(account)).filter((verb) => verb === "activated")).toHaveLength(claims + 1);
+});
+
+test("a host is looked at less and less often, and begins anew after thirty days", async () => {
+  const account = await newAccount();
+  const own = await readyHost(account);
+  const { id } = own;
+  const { ip, rdns } = firstOf(own);
+  await reverseDns(ip, rdns, { forward: true, txt: null });
+  const waits: number[] = [];
+  for (let time = 0; time < 12; time++) {
+    const before = await dueAt(account, id);
+    await advance(account, id);
+    waits.push(((await dueAt(account, id)) - before) / minuteMs);
+  }
+  expect(waits).toEqual([1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440, 1_440, 1_440]);
+  for (let time = 0; time < 30 && (await storedIp(account, id))?.status === "verifying"; time++)
+    await advance(account, id);
+  const after = await storedIp(account, id);
+  expect(after).toMatchObject({ status: "pending_authorization", due_at: null });
+  expect(after?.status_reason).toContain("30 days");
+  expect(after?.key_hash).toBeUndefined();
+  expect(await dueOf(id)).toEqual([]);
+  expect((await eventsOf(account)).at(-1)).toBe("failed");
+  expect((await send(account, "POST", `/${id}/authorize`, {})).body.setup_key).toMatch(/^sk_/);
+});
+
+test("a host that publishes its record is found active without anybody asking", async () => {
+  const account = await newAccount();
+  const { id } = await readyHost(account);
+  expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0 });
+  expect(await eventsOf(account)).toEqual(["created", "key_issued", "activated"]);
+});
+
+test("is degraded once it was found wanting twice in a row, and active again once it is well", async () => {
+  const account = await funded(await newAccount());
+  const [managed, own] = [await activeIp(account), await activeHost(account)];
+  for (const one of [managed, own]) {
+    const { id } = one;
+    const { ip, rdns, setup_record } = firstOf(one);
+    await reverseDns(ip, "elsewhere.example");
+    expect(await advance(account, id)).toMatchObject({ status: "active", failures: 1 });
+    expect(await advance(account, id)).toMatchObject({ status: "degraded", failures: 2 });
+    expect((await send(account, "GET", `/${id}`)).body).toMatchObject({
+      status: "degraded",
+      status_reason: expect.stringContaining("elsewhere.example"),
+      ip_addresses: [{ healthy: false }],
+    });
+    expect(await advance(account, id)).toMatchObject({ status: "degraded", failures: 3 });
+    await reverseDns(ip, rdns, { forward: true, txt: setup_record?.value ?? null });
+    expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0, status_reason: null });
+  }
+  expect(await holderOf(firstOf(own).ip)).toMatchObject({ firm: true });
+  const events = await eventsOf(account);
+  expect([
+    events.filter((one) => one === "degraded").length,
+    events.filter((one) => one === "recovered").length,
+  ]).toEqual([2, 2]);
+});
+
+test("one that was found wanting once, and is not again, stays active, and is looked at a day later", async () => {
+  const account = await newAccount();
+  const own = await activeHost(account);
+  const { id } = own;
+  const { ip, rdns, setup_record } = firstOf(own);
+  await reverseDns(ip, null);
+  expect(await advance(account, id)).toMatchObject({ status: "active", failures: 1 });
+  await reverseDns(ip, rdns, { forward: true, txt: setup_record?.value ?? null });
+  const before = await dueAt(account, id);
+  expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0 });
+  expect(Math.abs(((await dueAt(account, id)) - before) / dayMs - 1)).toBeLessThanOrEqual(0.101);
+});
+
+test("what could not be found out changes nothing of an active or degraded one, and is asked again in an hour", async () => {
+  const account = await newAccount();
+  const { endpoint } = await dnsNetwork().addAsLiked({});
+  const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 40 });
+  const { id } = await activeHost(account);
+  const before = await storedIp(account, id);
+  const due_at = new Date((await dueAt(account, id)) + 60 * minuteMs).toISOString();
+  expect(await advance(account, id, { resolver })).toEqual({ ...before, due_at, version: (before?.version ?? 0) + 1 });
+});
+
+test("a degraded host whose address came into stock meanwhile does not get it back", async () => {
+  const account = await newAccount();
+  const own = await activeHost(account);
+  const { id } = own;
+  const { ip, rdns, setup_record } = firstOf(own);
+  await reverseDns(ip, null);
+  await advance(account, id);
+  await advance(account, id);
+  const stock = { ip, option_id: "any", country_code: "DE", asn: 1, rdns: "mail.any.example", relay: "10.0.0.1:25" };
+  await write({ put: { ...holderKey(ip), ...stock, state: "free" } });
+  await reverseDns(ip, rdns, { forward: true, txt: setup_record?.value ?? null });
+  expect(await advance(account, id)).toMatchObject({ status: "degraded", status_reason: expect.stringContaining(ip) });
+  expect(await holderOf(ip)).toMatchObject({ option_id: "any" });
+});
+
+test("forgets what is due of what is gone, of what is due at another time, and of an assignment that is over", async () => {
+  const account = await newAccount();
+  const { id } = await activeHost(account);
+  const due_at = (await storedIp(account, id))?.due_at ?? "";
+  const gone = randomUUID();
+  const past = new Date(Date.now() - 1_000).toISOString();
+  for (const place of [id, gone]) await write(dueWrite(ipQueue, [account.id, place], past));
+  await write(dueWrite(operationQueue, [account.id, id], past));
+  await handler();
+  expect(await dueOf(id)).toEqual([due_at]);
+  expect(await dueOf(gone)).toEqual([]);
+  expect((await readDue(testTable(), operationQueue, new Date())).flat()).toEqual([]);
+});
+
+test("a host that is looked at while its key is made anew is not made active by the old one", async () => {
+  const account = await newAccount();
+  const { id } = await readyHost(account, [publicIp()]);
+  const before = await storedIp(account, id);
+  const { body } = await send(account, "POST", `/${id}/authorize`, { reissue: true });
+  await advanceIp(account.id, id, before?.due_at ?? "", workAt(new Date(before?.due_at ?? "")));
+  expect(await storedIp(account, id)).toMatchObject({ status: "verifying" });
+  await published(body);
+  expect(await advance(account, id)).toMatchObject({ status: "active" });
+});

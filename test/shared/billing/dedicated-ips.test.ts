@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+
+import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
+import { dayOf, plusDays, type Day } from "../../../shared/billing/days.ts";
+import { readUsage, usageKey } from "../../../shared/billing/usage.ts";
+import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { closeDays } from "../../support/billing.ts";
+import { activeHost, activeIp, claimed, send, storedIp } from "../../support/dedicated-ips.ts";
+import { write } from "../../support/domain-work.ts";
+import { funded } from "../../support/domains.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const today = dayOf(new Date());
+
+const accrued = async (account: Account, from: Day, to: Day): Promise<number[]> => {
+  const rows = await testTable().between(
+    `ACCOUNT#${account.id}`,
+    accrualKey(account.id, from).SK,
+    accrualKey(account.id, to).SK,
+  );
+  return rows.map((row) => Accrual.parse(row).dedicated_ips);
+};
+
+const usedOn = async (account: Account, day: Day): Promise<number> =>
+  (await readUsage(testTable(), account.id)).dedicatedIpsOn(day);
+
+test("a managed IP costs nothing by the day for thirty days, as they are paid, and then every day", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  const first = dayOf(new Date((await storedIp(account, id))?.paid_until ?? ""));
+  expect(first).toBe(plusDays(today, 30));
+  await closeDays(account, plusDays(today, 34));
+  expect(await accrued(account, today, plusDays(today, 29))).toEqual(Array.from({ length: 30 }, () => 0));
+  expect(await accrued(account, first, plusDays(today, 34))).toEqual([1, 1, 1, 1, 1]);
+});
+
+test("counts it whether it is active, degraded or suspended, and what the operator counts besides", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  const day = plusDays(today, 31);
+  for (const status of ["active", "degraded", "suspended"]) {
+    await write({ update: ipKey(account.id, id), set: { status } });
+    expect(await usedOn(account, day), status).toBe(1);
+  }
+  await write({ put: { ...usageKey(account.id), mailboxes: 2, dedicated_ips: 3 } });
+  expect(await usedOn(account, day)).toBe(4);
+  expect(await usedOn(account, today)).toBe(3);
+});
+
+test("one that is still provisioned, one that is gone, and a host of one's own cost nothing", async () => {
+  const account = await funded(await newAccount());
+  await claimed(account);
+  await activeHost(account);
+  const { id } = await activeIp(account);
+  await send(account, "DELETE", `/${id}`);
+  expect(await usedOn(account, plusDays(today, 60))).toBe(0);
+});

@@ -1,0 +1,185 @@
+import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
+import { moveDomains } from "../../shared/dedicated-ips/assign.ts";
+import { authorizeIp } from "../../shared/dedicated-ips/authorize.ts";
+import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import type { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { deleteIp } from "../../shared/dedicated-ips/delete.ts";
+import { addHost } from "../../shared/dedicated-ips/register.ts";
+import { returnStock } from "../../shared/dedicated-ips/stock.ts";
+import { carryOnOne } from "../../shared/dedicated-ips/sweep.ts";
+import type { IpWork } from "../../shared/dedicated-ips/work.ts";
+import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
+import { InvalidInput, Problem, type ProblemCode } from "../../shared/errors.ts";
+import { contextOf, dayMs, nowOf } from "./billing-scene.ts";
+import { ipWorkOf, resolverOf, stockName, stockOf, type Due, type IpScene } from "./ips-scene.ts";
+import type { Random } from "./random.ts";
+import type { Actor, World } from "./world.ts";
+
+type Act = (scene: IpScene, world: World, random: Random, accountId: string) => Promise<unknown>;
+
+/** Answers that a caller may get; whatever else is thrown is a mistake. */
+const answers = new Set<ProblemCode>([
+  "busy",
+  "upstream_unavailable",
+  "not_found",
+  "out_of_stock",
+  "insufficient_funds",
+  "ip_taken",
+  "ip_in_use",
+  "ip_not_ready",
+  "domain_has_ip",
+  "domain_not_ready",
+]);
+
+const acting = (scene: IpScene, name: string, weight: number, act: Act): Actor => ({
+  name,
+  weight,
+  run: async (world, random) => {
+    try {
+      await act(scene, world, random, random.pick(scene.accounts));
+      world.note("done");
+    } catch (error) {
+      const isAnswer = error instanceof InvalidInput || (error instanceof Problem && answers.has(error.code));
+      if (!isAnswer) throw error;
+      world.note(`learns: ${error.message}`);
+    }
+  },
+});
+
+export const ipActors = (scene: IpScene): Actor[] => [
+  acting(scene, "claim", 5, claim),
+  acting(scene, "host", 5, host),
+  acting(scene, "authorize", 12, authorize),
+  acting(scene, "publish", 6, publish),
+  acting(scene, "name", 3, rename),
+  acting(scene, "ip-work", 16, work),
+  acting(scene, "assign", 14, (...given) => moving("assign", ...given)),
+  acting(scene, "unassign", 8, (...given) => moving("unassign", ...given)),
+  acting(scene, "delete", 5, remove),
+  acting(scene, "delete-domain", 1, removeDomain),
+  acting(scene, "restock", 2, (_, world, random) => returnStock(world.table, random.pick(stockOf(3)))),
+  acting(scene, "wait", 5, wait),
+];
+
+const claim: Act = (scene, world, _, accountId) =>
+  claimIp({ accountId, optionId: scene.option, name: undefined }, contextOf(scene, world, accountId));
+
+const host: Act = (scene, world, random, accountId) => {
+  const ips = random.shuffle(scene.own).slice(0, random.pick([1, 2]));
+  return addHost(accountId, { name: "Own host", ips }, contextOf(scene, world, accountId));
+};
+
+const ipsOf = ({ rows }: IpScene, accountId?: string): StoredIp[] =>
+  [...rows.values()].filter((ip) => accountId === undefined || ip.account_id === accountId);
+
+const authorize: Act = async (scene, world, random) => {
+  const hosts = ipsOf(scene).filter(({ type }) => type === "byoh");
+  if (hosts.length === 0) return;
+  const found = random.pick(hosts);
+  await authorizeIp(
+    found,
+    random.chance(0.1),
+    contextOf(scene, world, found.account_id),
+    resolverOf(scene, world, random),
+  );
+};
+
+/** Somebody publishes what their key comes to, beside or instead of what others did. */
+const publish: Act = async (scene, _, random) => {
+  const hosts = ipsOf(scene).filter(({ key_hash }) => key_hash !== undefined);
+  if (hosts.length === 0) return;
+  const { addresses, key_hash = "" } = random.pick(hosts);
+  for (const { ip } of addresses) {
+    const named = scene.names.get(ip);
+    if (random.chance(0.4)) named?.texts.clear();
+    named?.texts.add(key_hash);
+  }
+};
+
+/** An address loses its name, its way back or its text, or gets them again. */
+const rename: Act = async (scene, _, random) => {
+  const [ip, named] = random.pick([...scene.names]);
+  if (random.chance(0.3)) named.texts.clear();
+  else if (random.chance(0.5)) named.leadsBack = !named.leadsBack;
+  else named.rdns = named.rdns === stockName(ip) ? "else.example.net" : stockName(ip);
+};
+
+export function dueNow(scene: IpScene, world: World): Due[] {
+  const now = nowOf(scene, world)().toISOString();
+  const due = [...scene.due.values()].filter(({ at }) => at <= now);
+  return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+}
+
+/** Does one thing that is due, as the sweep does. */
+export const doDue = ({ queue, accountId, id, at }: Due, own: IpWork): Promise<void> =>
+  (queue === "IP_DUE" ? advanceIp : carryOnOne)(accountId, id, at, own);
+
+const work: Act = async (scene, world, random) => {
+  if (dueNow(scene, world).length === 0) await wait(scene, world, random, "");
+  const some = random.shuffle(dueNow(scene, world)).slice(0, random.pick([1, 1, 2, 4]));
+  const own = ipWorkOf(scene, world, random);
+  const results = await Promise.allSettled(some.map((one) => doDue(one, own)));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed) throw failed.reason;
+};
+
+async function moving(kind: "assign" | "unassign", scene: IpScene, world: World, random: Random, accountId: string) {
+  const ips = ipsOf(scene, accountId);
+  const names = [...scene.domains.values()].filter((one) => one.account_id === accountId).map(({ name }) => name);
+  if (ips.length === 0 || names.length === 0) return;
+  const refs = random.shuffle(names).slice(0, random.pick([1, 2, 4]));
+  const context = contextOf(scene, world, accountId);
+  // Nobody waits here: real time does not pass in between.
+  const { detail } = await moveDomains(random.pick(ips), { kind, refs }, context, 0);
+  world.note(`${kind}: ${refs.length} of ${detail.domain_count}`);
+}
+
+const remove: Act = async (scene, world, random) => {
+  const ips = ipsOf(scene);
+  if (ips.length === 0) return;
+  const found = random.pick(ips);
+  await deleteIp(found, contextOf(scene, world, found.account_id));
+};
+
+async function unreached(): Promise<never> {
+  throw new Error("There is no registrar here.");
+}
+
+/** No domain of these accounts was bought here. */
+export const registrar = {
+  tlds: unreached,
+  offer: unreached,
+  register: unreached,
+  findOperation: unreached,
+  operation: unreached,
+  registration: unreached,
+  release: unreached,
+  setNameservers: unreached,
+  setAutoRenew: unreached,
+};
+
+/** Zones are made and go; what is in them is another story. */
+export const dns = {
+  createZone: async () => ({ zoneId: "zone" }),
+  changeZone: unreached,
+  isInSync: unreached,
+  deleteZone: async () => undefined,
+};
+
+const removeDomain: Act = async (scene, world, random) => {
+  const domains = [...scene.domains.values()];
+  if (domains.length === 0) return;
+  const found = random.pick(domains);
+  const context = contextOf(scene, world, found.account_id);
+  await beginRelease(found, context);
+  await finishRelease(found.account_id, found.id, context, { dns, registrar });
+};
+
+/** Seconds, minutes, hours or days; or until something is due. */
+const wait: Act = async (scene, world, random) => {
+  const now = nowOf(scene, world)();
+  const next = [...scene.due.values()].map(({ at }) => Date.parse(at) - now.getTime()).filter((ms) => ms > 0);
+  const aheadMs = random.pick([1_000, 30_000, 61_000, 3_600_000, dayMs]);
+  scene.aheadMs += next.length > 0 && random.chance(0.6) ? Math.min(...next) : aheadMs;
+  world.note(`time: ${nowOf(scene, world)().toISOString()}`);
+};

@@ -1,0 +1,144 @@
+import { createAccount } from "../../shared/accounts/operate.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { walletOf } from "../../shared/billing/wallet.ts";
+import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
+import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import { addStock } from "../../shared/dedicated-ips/stock.ts";
+import { planActivation } from "../../shared/domains/activate.ts";
+import { addDomain } from "../../shared/domains/add.ts";
+import { selector } from "../../shared/domains/dkim.ts";
+import { domainsOf, StoredDomain } from "../../shared/domains/domain.ts";
+import { domainById } from "../../shared/domains/find.ts";
+import { becoming } from "../../shared/domains/work.ts";
+import { readRows } from "../../shared/table/ranked-list.ts";
+import type { Table } from "../../shared/table/table.ts";
+import type { Write } from "../../shared/table/writes.ts";
+import { addWorkspace } from "../../shared/workspaces.ts";
+import { getZone, zoneDueKey, zoneKey } from "../../shared/zones/zone.ts";
+import { keyOf } from "../support/memory-writes.ts";
+import { contextOf, newId, silent } from "./billing-scene.ts";
+import { walletInvariant } from "./billing-wallet-books.ts";
+import { ipActors } from "./ips-actors.ts";
+import { ipInvariant } from "./ips-books.ts";
+import { restOfIps } from "./ips-rest.ts";
+import { ipObserver, ipWorkOf, newIpScene, resolverOf, stockName, stockOf, type IpScene } from "./ips-scene.ts";
+import { ledgerInvariant } from "./ledger-books.ts";
+import { ofAccounts } from "./of-accounts.ts";
+import { isDomainRow } from "./purchases-facts.ts";
+import type { Random } from "./random.ts";
+import type { Module, World } from "./world.ts";
+
+const at = (write: Write): string => {
+  const { PK, SK } = keyOf(write);
+  return `${PK} ${SK}`;
+};
+
+const isChanging = (write: Write): boolean => !("check" in write);
+
+/** Dedicated IPs of two accounts that want the same addresses, and the domains that move between them. */
+export const ipsModule: Module = {
+  name: "dedicated-ips",
+  bugs: {
+    "ip-holder": (write) => /^IP#\S+ HOLDER$/.test(at(write)),
+    "ip-version": (write) => isChanging(write) && at(write).includes("LIST#dedicated_ips#ROW#"),
+    "ip-operation": (write) => isChanging(write) && at(write).includes("IP_OPERATION#"),
+    "ip-fence": (write) => isDomainRow(keyOf(write).SK) && "update" in write && write.set === undefined,
+    "ip-domain-move": (write) => isDomainRow(keyOf(write).SK) && "update" in write && write.set !== undefined,
+  },
+  open: (random) => {
+    const scene = newIpScene();
+    const prepared = random.fork();
+    return {
+      actors: ipActors(scene),
+      prepare: (table, now) => prepare(scene, table, now, prepared),
+      quiet: (world, calm) => restOfIps(scene, world, calm),
+      invariants: () => [
+        ofAccounts(scene.accounts, ipObserver(scene)),
+        ipInvariant(),
+        ...scene.accounts.flatMap((id) => [ledgerInvariant(walletOf(id)), walletInvariant(scene, id)]),
+      ],
+    };
+  },
+};
+
+/** Two accounts with some money and a few domains, half of them with records, and an operator's stock. */
+async function prepare(scene: IpScene, table: Table, now: Date, random: Random): Promise<void> {
+  const world: World = {
+    table,
+    now: () => now,
+    pause: async () => undefined,
+    peek: () => undefined,
+    watch: () => () => undefined,
+    note: () => undefined,
+  };
+  for (const ip of stockOf(3)) {
+    const rest = { option_id: scene.option, country_code: "DE", asn: 64_500, relay: "10.0.0.7:25" };
+    await addStock(table, { ip, rdns: stockName(ip), ...rest });
+  }
+  const client = { id: "90000000-0000-4000-8000-000000000000", name: "A client" };
+  for (const id of scene.accounts) {
+    await createAccount(table, { id, client, name: "An account", ownerId: id }, now);
+    await fund(scene, table, now, { accountId: id, amount: random.pick([2_500, 10_000, 100_000]) });
+    const context = contextOf(scene, world, id);
+    const workspace = await addWorkspace(id, "One", context);
+    for (let index = 0; index < 4; index++) {
+      const name = `d${index}${id.charAt(0)}.com`;
+      const added = await addDomain(id, { name, workspaceId: workspace.id }, context, resolverOf(scene, world, random));
+      if (index % 2 === 0) await activate(id, added.id, context);
+    }
+    await setAside(table, id);
+    if (random.chance(0.8)) await readyOne(scene, world, random, id);
+  }
+}
+
+/** Nobody looks at the domains of an account by the clock, nor brings their zones anywhere: that is another story. */
+async function setAside(table: Table, accountId: string): Promise<void> {
+  const { rows } = await readRows(table, domainsOf(accountId), { skip: 0, take: 100 });
+  for (const domain of rows.map((row) => StoredDomain.parse(row))) {
+    await table.commit(async () => ({ value: undefined, writes: becoming(domain, { due_at: null }).writes }));
+    const zone = await getZone(table, accountId, domain.id);
+    if (zone?.due_at) await table.attempt({ delete: zoneDueKey(zone, zone.due_at) });
+    await table.attempt({ update: zoneKey(accountId, domain.id), set: { wanted: false, due_at: null } });
+  }
+}
+
+/** A managed dedicated IP that is ready from the beginning. */
+async function readyOne(scene: IpScene, world: World, random: Random, accountId: string): Promise<void> {
+  const wish = { accountId, optionId: scene.option, name: undefined };
+  const { id, created_at } = await claimIp(wish, contextOf(scene, world, accountId));
+  scene.isCalm = true;
+  await advanceIp(accountId, id, created_at, ipWorkOf(scene, world, random));
+  scene.isCalm = false;
+}
+
+async function activate(accountId: string, id: string, context: ReturnType<typeof contextOf>): Promise<void> {
+  const { table, commit, now } = context;
+  const dkim = { selector, public_key: "AAAA", sealed_private_key: "none", created_at: now().toISOString() };
+  await commit(async () => {
+    const domain = await domainById(table, accountId, id);
+    if (!domain) throw new Error(`there is no ${id}`);
+    const { writes, changes } = await planActivation(table, domain, dkim, now());
+    return { value: undefined, writes, changes };
+  });
+}
+
+/** Money that was paid before anybody looked; the provider tells of it. */
+async function fund(
+  scene: IpScene,
+  table: Table,
+  now: Date,
+  { accountId, amount }: { accountId: string; amount: number },
+): Promise<void> {
+  const event = {
+    id: newId(scene, "event"),
+    type: "paid" as const,
+    checkoutId: newId(scene, "checkout"),
+    reference: newId(scene, "reference"),
+    accountId,
+    amount,
+    currency: "USD",
+    at: now,
+  };
+  scene.events.push({ event, isKnown: true });
+  await handlePayment(event, { table, now: () => now, log: silent });
+}

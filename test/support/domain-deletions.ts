@@ -1,0 +1,33 @@
+import { holderKey, type Domain } from "../../shared/domains/domain.ts";
+import { domainQueue } from "../../shared/domains/queues.ts";
+import { readDue } from "../../shared/table/due.ts";
+import { domainsRequest } from "./domains.ts";
+import { storedOf } from "./doors.ts";
+import type { Answer } from "./request.ts";
+import { testTable, type Account } from "./world.ts";
+
+/** Asks to delete a domain. */
+export const remove = (account: Account, name: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  domainsRequest(account, "DELETE", `/${name}`, undefined, headers);
+
+/** Whether a domain is there for its owner. */
+export const statusOf = async (account: Account, name: string): Promise<number> =>
+  (await domainsRequest(account, "GET", `/${name}`)).status;
+
+/** What an account keeps of what is gone, and its workspaces, which these tests name after domains. */
+const history = /^(?:JOURNAL|REVOKED|LIST#workspaces)#/;
+
+/** What is stored of an account that has to do with a domain and is no history: keys, for a message one can read. */
+export async function leftOf(account: Account, { id, name }: Pick<Domain, "id" | "name">): Promise<string[]> {
+  const [own, due, [holder]] = await Promise.all([
+    storedOf(account),
+    readDue(testTable(), domainQueue, new Date(Date.now() + 7 * 86_400_000)),
+    testTable().getMany([holderKey(name)]),
+  ]);
+  const isOf = (item: object): boolean => JSON.stringify(item).includes(id) || JSON.stringify(item).includes(name);
+  return [
+    ...own.filter((item) => !history.test(item.SK) && isOf(item)).map(({ SK }) => SK),
+    ...due.flat().flatMap(({ at, place }) => (place.includes(id) ? [`due ${at}`] : [])),
+    ...(holder?.["domain_id"] === id ? ["holder"] : []),
+  ];
+}

@@ -66,9 +66,10 @@ const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };
 
-const limitRows = Object.entries(limitClasses).map(
-  ([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`,
-);
+/** The classes that routes have; others are asked by mail servers. */
+const limitRows = Object.entries(limitClasses)
+  .filter(([name]) => routes.some(({ limit }) => limit === name))
+  .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
 const description = `Manage hosted-mail accounts: workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
 

@@ -6,12 +6,12 @@ import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/route.ts";
 import { checkContract, checkOutcome } from "./support/contract.ts";
 import { outcomeOf, storedOf } from "./support/doors.ts";
-import { examples, type Example } from "./support/examples.ts";
+import { exampleOf, type Example } from "./support/examples.ts";
 import { inputsOf, runInput, sendInput, type Input } from "./support/generated.ts";
 import { mutationsOf } from "./support/mutations.ts";
 import { request, type Answer } from "./support/request.ts";
 import { newRoomyAccount } from "./support/roomy.ts";
-import { newSuperAdmin, type Account } from "./support/world.ts";
+import { newSuperAdmin } from "./support/world.ts";
 
 /** So many that the file takes about as long however many routes there are. */
 const runsFor = (atMost: number, inAll: number): number =>
@@ -19,12 +19,6 @@ const runsFor = (atMost: number, inAll: number): number =>
 
 const keyOf = ({ method, path }: Route): string => `${method} ${path}`;
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-
-async function exampleOf(route: Route, account: Account): Promise<Example> {
-  const example = examples[route.name];
-  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${route.name}`);
-  return example(account);
-}
 
 /** A new account in which a route's example works once, and the ids that mean something there. */
 async function sceneOf(route: Route) {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/route.ts";
 import { masked, storedOf } from "./support/doors.ts";
-import { examples, type Example } from "./support/examples.ts";
+import { exampleOf, type Example } from "./support/examples.ts";
 import { anotherKind, idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";
 import { runInput, sendInput, type Input } from "./support/generated.ts";
 import type { Answer } from "./support/request.ts";
@@ -16,9 +16,7 @@ const pick = (example: Example, names: object): Example =>
   Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(names, name)));
 
 async function inputOf(route: Route, account: Account): Promise<Input> {
-  const example = examples[route.name];
-  if (!example) throw new Error(`test/support/examples.ts does not say how to call ${route.name}`);
-  const given = await example(account);
+  const given = await exampleOf(route, account);
   const { params, query, body } = route;
   const hasBody = Object.keys(body.shape).length > 0;
   return {

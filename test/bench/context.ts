@@ -10,21 +10,35 @@ import { documentClient, openTable, type Table } from "../../shared/table/table.
 /** What a route's `run` gets, for an owner in an account that nobody else knows. */
 export type BenchContext = Context & { table: Table; accountId: string };
 
-/** A context over the bench's table whose changes are recorded like a request's, and whose calls are counted. */
-export function benchContext(usage: Usage): BenchContext {
-  const accountId = randomUUID();
+/** A context over the bench's table that records no changes, and whose calls are counted. */
+export function plainContext(usage: Usage): BenchContext {
   const table = openTable(documentClient(), "bench", usage);
-  const now = () => new Date();
-  const author = { action: "bench", actor: { type: "user" as const, id: randomUUID() }, requestId: "bench" };
   return {
-    accountId,
-    principal: { type: "user", id: author.actor.id, email: "", groups: [] },
+    accountId: randomUUID(),
+    principal: { type: "user", id: randomUUID(), email: "", groups: [] },
     permissions: { ...noPermissions, member: true, everything: true },
     requestId: "bench",
     table,
-    commit: recorder({ table, accountId, author, now }),
+    commit: table.commit,
     answer: async (value) => value,
     log: createLog("silent", {}),
-    now,
+    now: () => new Date(),
   };
 }
+
+/** The same, whose changes are recorded like a request's. */
+export function benchContext(usage: Usage): BenchContext {
+  const context = plainContext(usage);
+  const { table, accountId, now, principal } = context;
+  const author = { action: "bench", actor: { type: "user" as const, id: principal.id }, requestId: "bench" };
+  return { ...context, commit: recorder({ table, accountId, author, now }) };
+}
+
+/** Does a piece of work and says what it spent of what is counted. */
+export const meter =
+  (usage: Usage) =>
+  async <T>(run: () => Promise<T>): Promise<Usage & { value: T }> => {
+    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
+    const value = await run();
+    return { ...usage, value };
+  };

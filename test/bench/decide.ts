@@ -5,16 +5,14 @@ import { assign } from "../../shared/auth/authorizations.ts";
 import { createGroup } from "../../shared/auth/groups.ts";
 import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
 import { addMember } from "../../shared/auth/members.ts";
-import { noPermissions } from "../../shared/auth/permissions.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { createServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { invoke } from "../../shared/invoke.ts";
-import { createLog } from "../../shared/log.ts";
-import { defineRoute, Empty, type Context, type Route } from "../../shared/route.ts";
+import { defineRoute, Empty, type Route } from "../../shared/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { meter, plainContext, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
@@ -50,52 +48,30 @@ type Asker = { name: string; isTypical?: true; authenticate: () => Promise<Princ
 
 async function measure(): Promise<Figure[]> {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const context = contextOf(usage);
+  const context = plainContext(usage);
+  const spent = meter(usage);
   const { params, askers } = await fill(context);
   const figures: Figure[] = [];
   for (const { name, isTypical, authenticate } of askers) {
     // The first request of a token writes that it is used, which later ones of the hour do not.
     await authenticate();
-    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-    const principal = await authenticate();
-    figures.push({ name: `${name}: authenticate`, value: usage.readUnits, unit: "read units" });
+    const { value: principal, readUnits } = await spent(authenticate);
+    figures.push({ name: `${name}: authenticate`, value: readUnits, unit: "read units" });
+    const door = { ...context, authenticate: async () => principal, charge: async () => undefined };
     for (const [request, route] of Object.entries(requests)) {
-      Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-      await invoke(
-        route,
-        { params, query: {}, body: {} },
-        {
-          ...context,
-          authenticate: async () => principal,
-          charge: async () => undefined,
-        },
-      );
+      const decided = await spent(() => invoke(route, { params, query: {}, body: {} }, door));
       const bar = isTypical ? { bar: barReadUnits } : {};
-      figures.push({ name: `${name}: ${request}`, value: usage.readUnits, unit: "read units", ...bar });
-      figures.push({ name: `${name}: ${request}, round trips`, value: usage.calls, unit: "calls" });
+      figures.push({ name: `${name}: ${request}`, value: decided.readUnits, unit: "read units", ...bar });
+      figures.push({ name: `${name}: ${request}, round trips`, value: decided.calls, unit: "calls" });
     }
   }
   return figures;
 }
 
-function contextOf(usage: Usage): Context & { table: Table } {
-  const table = openTable(documentClient(), "bench", usage);
-  return {
-    principal: user(),
-    permissions: { ...noPermissions, member: true, everything: true },
-    requestId: "bench",
-    table,
-    commit: table.commit,
-    answer: async (value) => value,
-    log: createLog("silent", {}),
-    now: () => new Date(),
-  };
-}
-
 const user = (groups: readonly string[] = []): Principal => ({ type: "user", id: randomUUID(), email: "", groups });
 
 /** An account with an owner, three workspaces, and twenty groups that each view one of them. */
-async function fill(context: Context & { table: Table }): Promise<{ params: Record<string, string>; askers: Asker[] }> {
+async function fill(context: BenchContext): Promise<{ params: Record<string, string>; askers: Asker[] }> {
   const { table, now } = context;
   const owner = user();
   const client = await createClient(table, "Bench");

@@ -9,7 +9,8 @@ import type { Context } from "../../shared/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
-import { benchContext } from "./context.ts";
+import { contact } from "../support/contact.ts";
+import { benchContext, meter } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
@@ -25,11 +26,7 @@ async function measure(): Promise<Figure[]> {
   const { accountId } = context;
   const { id: workspaceId } = await addWorkspace(accountId, "One", context);
   await fill(context, accountId, workspaceId);
-  const spent = async <T>(run: () => Promise<T>): Promise<Usage & { value: T }> => {
-    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-    const value = await run();
-    return { ...usage, value };
-  };
+  const spent = meter(usage);
   const page = (number: number, more: object = {}) =>
     spent(() => listDomains(accountId, { page: number, page_size: 25, ...more }, context));
   const [first, last] = [await page(1), await page(count / 25)];
@@ -72,19 +69,6 @@ async function fill({ table }: { table: Table }, accountId: string, workspaceId:
     });
   }
 }
-
-const contact = {
-  first_name: "Ada",
-  last_name: "Example",
-  organization: "Example Ltd",
-  email: "ada@example.com",
-  phone: "+14155552671",
-  address_1: "1 Example Street",
-  city: "San Francisco",
-  state: "CA",
-  zip: "94105",
-  country: "US",
-};
 
 async function buy(accountId: string, workspaceId: string, context: Context & { table: Table }): Promise<Figure[]> {
   const { table } = context;

@@ -11,7 +11,7 @@ import { planMailboxes } from "../../shared/mailboxes/plan.ts";
 import { secretsOf } from "../../shared/providers/secrets.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
-import { benchContext, type BenchContext } from "./context.ts";
+import { benchContext, meter, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
@@ -29,11 +29,7 @@ async function measure(): Promise<Figure[]> {
   const context = benchContext(usage);
   const { accountId, table } = context;
   const ids = await fill(context);
-  const spent = async <T>(run: () => Promise<T>): Promise<Usage & { value: T }> => {
-    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-    const value = await run();
-    return { ...usage, value };
-  };
+  const spent = meter(usage);
   const page = (number: number, filter: MailboxFilter = {}) =>
     spent(() => listMailboxes(accountId, { page: number, page_size: 25, ...filter }, context));
   const total = domains * perDomain;

@@ -1,13 +1,8 @@
-import { randomUUID } from "node:crypto";
-
-import { noPermissions } from "../../shared/auth/permissions.ts";
-import { createLog } from "../../shared/log.ts";
-import type { Context } from "../../shared/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { appendRows, readList, removeRows, type List } from "../../shared/table/ranked-list.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
 import { addWorkspace, listWorkspaces } from "../../shared/workspaces.ts";
+import { meter, plainContext, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";
 
@@ -19,16 +14,13 @@ const batch = 90;
 export const pageCost = (): Promise<Figure[]> => onOwnEngine(measure);
 
 async function measure(): Promise<Figure[]> {
-  const accountId = randomUUID();
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const context = contextOf(usage);
-  await fill(context, accountId);
+  // What every change is recorded with has a bench of its own.
+  const context = plainContext(usage);
+  const { accountId } = context;
+  await fill(context);
 
-  const spent = async <T>(run: () => Promise<T>): Promise<Usage & { value: T }> => {
-    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-    const value = await run();
-    return { ...usage, value };
-  };
+  const spent = meter(usage);
   const page = (number: number) => spent(() => listWorkspaces(accountId, { page: number, page_size: 25 }, context));
   const first = await page(1);
   const lastPage = Math.floor(first.value.total / 25);
@@ -46,23 +38,8 @@ async function measure(): Promise<Figure[]> {
   ];
 }
 
-/** What the list itself costs: what every change is recorded with has a bench of its own. */
-function contextOf(usage: Usage): Context & { table: Table } {
-  const table = openTable(documentClient(), "bench", usage);
-  return {
-    principal: { type: "user", id: randomUUID(), email: "", groups: [] },
-    permissions: { ...noPermissions, member: true, everything: true },
-    requestId: "bench",
-    table,
-    commit: table.commit,
-    answer: async (value) => value,
-    log: createLog("silent", {}),
-    now: () => new Date(),
-  };
-}
-
 /** Rows as large as workspaces are, added and deleted through the list itself, many in one transaction. */
-async function fill({ table }: { table: Table }, accountId: string): Promise<void> {
+async function fill({ table, accountId }: BenchContext): Promise<void> {
   const list: List = { partition: `ACCOUNT#${accountId}`, name: "workspaces" };
   const at = new Date().toISOString();
   const row = (ordinal: number) => ({

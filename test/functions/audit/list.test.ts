@@ -164,7 +164,7 @@ describe.each(doors)("by %s", (door) => {
     ["resource_id", "x".repeat(101)],
     ["since", "yesterday"],
     ["until", "2026-02-30T00:00:00Z"],
-  ])("refuses %s=%s", async (name, value) => {
+  ])("refuses %s=%s at its place", async (name, value) => {
     const account = await newAccount();
     expect(await list(account, { [name]: value })).toMatchObject({
       detail: [{ loc: expect.arrayContaining([name]) }],

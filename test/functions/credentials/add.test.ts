@@ -2,16 +2,15 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { changesOf, StoredChange } from "../../../shared/changes/record.ts";
 import { masterKey, StoredMaster } from "../../../shared/credentials/credential.ts";
 import { isPassword } from "../../../shared/mailboxes/password.ts";
 import type { MailScope } from "../../../shared/scoped/scope.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { home, send } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
@@ -45,8 +44,8 @@ test("a generated password is in this answer and never again, and only its hash 
   expect(await isPassword(secret, master?.hash ?? "")).toBe(true);
   expect(JSON.stringify(await storedOf(account))).not.toContain(secret);
   expect((await send(account, "GET", "credentials")).body.items).toEqual([rest]);
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
-  expect(StoredChange.parse(rows[0])).toMatchObject({ type: "credential.created", resource_id: body.id, after: rest });
+  const [change] = await recorded(account);
+  expect(change).toMatchObject({ type: "credential.created", resource_id: body.id, after: rest });
   expect(text).toContain(secret);
 });
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
 import { storedOf } from "../../support/doors.ts";
-import { home, send, statusesOf } from "../../support/mailboxes.ts";
+import { home, send } from "../../support/mailboxes.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
 async function scene() {

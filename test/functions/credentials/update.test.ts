@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { credentials } from "../../../shared/credentials/credential.ts";
 import { scopedKey } from "../../../shared/scoped/family.ts";
 import { storedOf } from "../../support/doors.ts";
-import { home, send, statusesOf } from "../../support/mailboxes.ts";
+import { home, send } from "../../support/mailboxes.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 async function scene() {

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 
-import { addedRecord, ownRecords, recordsRequest, served } from "../../support/dns-records.ts";
+import { addedRecord, ownRecords, recordsRequest, served, www } from "../../support/dns-records.ts";
 import { active, connected, domainsRequest } from "../../support/domains.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
-
-const www = { name: "www", type: "A", value: "192.0.2.1" };
 
 test("takes a record away, out of the list, the domain and the zone, and once only", async () => {
   const account = await newAccount();
@@ -38,7 +37,7 @@ test("of many concurrent deletions one succeeds, and the count falls by one", as
   const { id } = await addedRecord(account, { domain, ...www });
   await addedRecord(account, { domain, ...www, name: "other" });
   const answers = await Promise.all(Array.from({ length: 8 }, () => recordsRequest(account, "DELETE", `/${id}`)));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
+  expect(statusesOf(answers)).toEqual([200, ...Array(7).fill(404)]);
   expect((await domainsRequest(account, "GET", `/${domain}`)).body.dns_record_count).toBe(1);
   expect((await recordsRequest(account, "GET")).body.total).toBe(1);
 });

@@ -40,6 +40,6 @@ test("has the system records of an active domain", async () => {
   expect(body.zone_file).toMatch(/v=DKIM1/);
 });
 
-test.each(["", "?domain=nothing", "?domain=example.com&page=1"])("refuses %j", async (query) => {
+test.each(["", "?domain=nothing", "?domain=example.com&page=1"])("refuses the query %j", async (query) => {
   expect((await send(await newAccount(), "GET", `/export${query}`)).status).toBe(422);
 });

@@ -1,60 +1,14 @@
 import { expect, test } from "vitest";
 
-import { changesOf } from "../../../shared/changes/record.ts";
-import { advanceDomain } from "../../../shared/domains/advance.ts";
 import { dkimKey } from "../../../shared/domains/dkim.ts";
-import { holderKey, nameKey, type Domain } from "../../../shared/domains/domain.ts";
-import { domainQueue } from "../../../shared/domains/queues.ts";
-import { Problem } from "../../../shared/errors.ts";
-import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
-import { readDue } from "../../../shared/table/due.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
-import { getZone, zoneKey } from "../../../shared/zones/zone.ts";
-import { newWorkspace } from "../../support/auth.ts";
-import {
-  advance,
-  dig,
-  domainOf,
-  quicklyActive,
-  setStored,
-  stored,
-  storedAs,
-  withRecords,
-  workAt,
-  write,
-} from "../../support/domain-work.ts";
-import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
+import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
+import { leftOf, remove, statusOf } from "../../support/domain-deletions.ts";
+import { dig, quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
+import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
-import { withFault } from "../../support/faults.ts";
+import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
-
-const remove = (account: Account, name: string, headers: Record<string, string> = {}) =>
-  domainsRequest(account, "DELETE", `/${name}`, undefined, headers);
-
-const statusOf = async (account: Account, name: string): Promise<number> =>
-  (await domainsRequest(account, "GET", `/${name}`)).status;
-
-const deleteWorkspace = ({ id, owner }: Account, workspaceId: string) =>
-  request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
-
-/** What an account keeps of what is gone, and its workspaces, which these tests name after domains. */
-const history = /^(?:JOURNAL|REVOKED|LIST#workspaces)#/;
-
-/** What is stored of an account that has to do with a domain and is no history: keys, for a message one can read. */
-async function leftOf(account: Account, { id, name }: Pick<Domain, "id" | "name">): Promise<string[]> {
-  const [own, due, [holder]] = await Promise.all([
-    storedOf(account),
-    readDue(testTable(), domainQueue, new Date(Date.now() + 7 * 86_400_000)),
-    testTable().getMany([holderKey(name)]),
-  ]);
-  const isOf = (item: object): boolean => JSON.stringify(item).includes(id) || JSON.stringify(item).includes(name);
-  return [
-    ...own.filter((item) => !history.test(item.SK) && isOf(item)).map(({ SK }) => SK),
-    ...due.flat().flatMap(({ at, place }) => (place.includes(id) ? [`due ${at}`] : [])),
-    ...(holder?.["domain_id"] === id ? ["holder"] : []),
-  ];
-}
+import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 test("deletes a domain with all it had: records, zone, key, grants, its place and its name", async () => {
   const account = await newAccount();
@@ -76,8 +30,7 @@ test("deletes a domain with all it had: records, zone, key, grants, its place an
   expect((await request("GET", `${path}/dns-records`, { token })).body).toMatchObject({ items: [], total: 0 });
   expect((await domainsRequest(account, "GET", "")).body).toMatchObject({ items: [], total: 0 });
   expect((await deleteWorkspace(account, workspace_id)).status).toBe(200);
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 200 }, new Date());
-  const counted = Map.groupBy(rows, ({ type }) => String(type));
+  const counted = Map.groupBy(await recorded(account), ({ type }) => type);
   expect(counted.get("dns_record.deleted")).toHaveLength(67);
   expect(counted.get("domain.deleted")).toHaveLength(1);
 });
@@ -131,116 +84,6 @@ test("refuses to delete what the caller did not see", async () => {
   expect((await remove(account, name, seen)).body).toMatchObject({ status: 412, code: "precondition_failed" });
   const fresh = { "if-match": (await domainsRequest(account, "GET", `/${name}`)).headers["etag"] ?? "" };
   expect((await remove(account, name, fresh)).status).toBe(200);
-});
-
-test("gives a registration back to the registrar, and keeps the domain as releasing while that does not answer", async () => {
-  const account = await newAccount();
-  const domain = await connected(account);
-  const { id, name } = domain;
-  const registrar = embeddedRegistrar(testTable(), () => new Date());
-  await registrar.register({ name, contact, autoRenew: false });
-  const { expiresAt, locked } = (await registrar.registration(name)) ?? {};
-  const registration = { status: "active", expires_at: expiresAt, locked };
-  await setStored(account, name, { source: "purchased", registration, status: "releasing", is_open: false });
-  const silent = { ...registrar, release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.")) };
-  await expect(advance(account, name, { registrar: silent })).rejects.toThrow("It is silent.");
-  expect(await domainOf(account, id)).toMatchObject({ status: "releasing" });
-  expect(await registrar.registration(name)).toBeDefined();
-  expect(await advance(account, name)).toBeUndefined();
-  expect(await registrar.registration(name)).toBeUndefined();
-  expect(await leftOf(account, domain)).toEqual([]);
-});
-
-test("a domain whose registration failed takes nothing from whoever registered the name since", async () => {
-  const [account, buyer] = [await newAccount(), await newAccount()];
-  const { name } = await connected(account);
-  const registration = { status: "failed", expires_at: null, locked: false };
-  await setStored(account, name, { source: "purchased", registration, status: "failed", is_open: false });
-  await write({ delete: holderKey(name) });
-  const bought = await connected(buyer, { name });
-  const registrar = embeddedRegistrar(testTable(), () => new Date());
-  await registrar.register({ name, contact, autoRenew: false });
-  expect((await remove(account, name)).status).toBe(200);
-  expect(await statusOf(account, name)).toBe(404);
-  expect(await registrar.registration(name)).toBeDefined();
-  expect(await testTable().getMany([holderKey(name), nameKey(buyer.id, name)])).toMatchObject([
-    { account_id: buyer.id, domain_id: bought.id },
-    { domain_id: bought.id },
-  ]);
-});
-
-test.each(["active", "expired"])(
-  "a domain that was bought before takes nothing from whoever has the name since (%s)",
-  async (status) => {
-    const [account, buyer] = [await newAccount(), await newAccount()];
-    const { id, name } = await connected(account);
-    const registration = { status, expires_at: "2026-01-01T00:00:00.000Z", locked: true };
-    await setStored(account, name, { source: "purchased", registration, status: "releasing", is_open: false });
-    await write({ delete: holderKey(name) });
-    const bought = await connected(buyer, { name });
-    const registrar = embeddedRegistrar(testTable(), () => new Date());
-    await registrar.register({ name, contact, autoRenew: false });
-    await remove(account, name);
-    expect(await domainOf(account, id)).toBeUndefined();
-    expect(await registrar.registration(name)).toBeDefined();
-    expect(await testTable().getMany([holderKey(name)])).toMatchObject([{ domain_id: bought.id }]);
-  },
-);
-
-/** Which of these calls write. */
-const writes = /^(?:Transact|Put|Update|Delete)/;
-
-test("whatever a deletion that dies has done, deleting it again or the worker does the rest", async () => {
-  const account = await newAccount();
-  const scene = async () => {
-    const domain = await quicklyActive(account);
-    await withRecords(account, domain.name, 14);
-    await newMember(account, { role: "viewer", scope: { type: "domain", id: domain.id } });
-    return domain;
-  };
-  const whole = await scene();
-  const { calls } = await withFault(undefined, -1, () => remove(account, whole.name));
-  const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
-  expect(places.length).toBeGreaterThan(5);
-  for (const [index, at] of places.entries()) {
-    const domain = await scene();
-    const { value: died } = await withFault("answer lost", at, () => remove(account, domain.name));
-    expect([200, 503], died.text).toContain(died.status);
-    const left = await stored(account, domain.name);
-    if (left && index % 2 === 0) expect((await remove(account, domain.name)).status).toBe(200);
-    else if (left) await advance(account, domain.name);
-    expect(await leftOf(account, domain), `dead at call ${at}`).toEqual([]);
-    expect(await dig(domain.name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
-  }
-  expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
-});
-
-test("takes a zone away whose making died before anybody wrote down that it is there", async () => {
-  const account = await newAccount();
-  const { name } = await quicklyActive(account);
-  const { id } = await storedAs(account, name);
-  await write({ update: zoneKey(account.id, id), remove: ["zone_id"], set: { dirty: ["*"], held: [] } });
-  expect((await remove(account, name)).status).toBe(200);
-  expect(await dig(name, "MX")).toBe("EREFUSED");
-});
-
-test("waits for whoever is bringing the zone up to date, so that none is left behind", async () => {
-  const account = await newAccount();
-  const domain = await quicklyActive(account);
-  const { id, name } = domain;
-  const until = new Date(Date.now() + 100_000);
-  await write({
-    update: zoneKey(account.id, id),
-    set: { lease_owner: "somebody", lease_until: until.toISOString() },
-  });
-  expect((await remove(account, name)).status).toBe(200);
-  expect((await domainsRequest(account, "GET", `/${name}`)).body).toMatchObject({ status: "releasing" });
-  expect((await getZone(testTable(), account.id, id))?.wanted).toBe(false);
-  const { due_at } = await storedAs(account, name);
-  expect(Date.parse(due_at ?? "")).toBeGreaterThan(until.getTime());
-  await advanceDomain(account.id, id, due_at ?? "", workAt(new Date(due_at ?? "")));
-  expect(await leftOf(account, domain)).toEqual([]);
-  expect(await dig(name, "MX")).toBe("EREFUSED");
 });
 
 test("a name that was given up is somebody else's without anything the first account had", async () => {

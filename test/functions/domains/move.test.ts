@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { newWorkspace } from "../../support/auth.ts";
+import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
 import { quicklyActive, setStored, storedAs, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
 import { masked, storedOf } from "../../support/doors.ts";
@@ -16,9 +16,6 @@ const namesIn = async (account: Account, workspaceId: string): Promise<string[]>
   expect(body.total).toBe(body.items.length);
   return body.items.map(({ name }: { name: string }) => name);
 };
-
-const deleteWorkspace = async ({ id, owner }: Account, workspaceId: string) =>
-  request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
 
 const twoWorkspaces = async (account: Account): Promise<[string, string]> => [
   await newWorkspace(account, "From"),

@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
 
-import { changesOf } from "../../../shared/changes/record.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { withFault } from "../../support/faults.ts";
-import { added, at, emailsIn, home, listed, send, statusesOf, stocked } from "../../support/mailboxes.ts";
-import { request } from "../../support/request.ts";
+import { added, at, emailsIn, home, listed, send, stocked } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
+import { request, statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
-import { newMember, testTable, type Account } from "../../support/world.ts";
+import { newMember, type Account } from "../../support/world.ts";
 
 const remove = (account: Account, mailbox: string, headers = {}) =>
   send(account, "DELETE", at(mailbox), undefined, { headers });
@@ -75,8 +74,7 @@ test("thirty aliases and fifteen grants go with it", async () => {
   expect(await leftOf(account, id)).toEqual([]);
   const { token } = members[14] ?? { token: "" };
   expect((await request("GET", `/v1/public/accounts/${account.id}`, { token })).status).toBe(404);
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 100 }, new Date());
-  const types = rows.map(({ type }) => type);
+  const types = (await recorded(account)).map(({ type }) => type);
   expect(types.filter((type) => type === "mailbox.deleted")).toHaveLength(1);
   expect(
     types.filter((type) => type === "auth.authorization.revoked" || type === "auth.role_assignment.revoked"),

@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { changesOf, StoredChange } from "../../../shared/changes/record.ts";
 import { mailboxKey } from "../../../shared/mailboxes/mailbox.ts";
 import { isPassword } from "../../../shared/mailboxes/password.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
-import { added, at, home, send, statusesOf, storedMailbox } from "../../support/mailboxes.ts";
+import { added, at, home, send, storedMailbox } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newMember, testTable } from "../../support/world.ts";
 
@@ -39,9 +39,9 @@ test("shows how to log in once, and nobody can find it any more", async () => {
   expect(after.login).toEqual({ hash: before.login.hash, tag: before.login.tag });
   expect(await isPassword(shown.body.password, after.login.hash)).toBe(true);
   expect((await reveal()).body).toMatchObject({ status: 409, code: "secret_already_shown" });
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
-  expect(StoredChange.parse(rows[0])).toMatchObject({ type: "mailbox.credentials_revealed", resource_id: id });
-  expect(JSON.stringify(rows)).not.toContain(shown.body.password);
+  const changes = await recorded(account);
+  expect(changes[0]).toMatchObject({ type: "mailbox.credentials_revealed", resource_id: id });
+  expect(JSON.stringify(changes)).not.toContain(shown.body.password);
 });
 
 test("of fifty calls at the same time one is shown it", async () => {

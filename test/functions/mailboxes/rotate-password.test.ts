@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { isPassword } from "../../../shared/mailboxes/password.ts";
-import { added, at, home, send, setPassword, statusesOf, stocked, storedMailbox } from "../../support/mailboxes.ts";
+import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
 async function scene() {

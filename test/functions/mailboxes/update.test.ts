@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { storedOf } from "../../support/doors.ts";
-import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 async function scene() {
@@ -72,7 +73,7 @@ test.each([
   [{ local_part: "bob" }, "local_part"],
   [{ status: "active" }, "status"],
   [{ password: "correct horse" }, "password"],
-])("refuses %j", async (body, name) => {
+])("refuses %j at its place, and changes nothing", async (body, name) => {
   const { account, update } = await scene();
   const before = await storedOf(account);
   const answer = await update({ last_name: "King", ...body });

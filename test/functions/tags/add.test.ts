@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { newWorkspace } from "../../support/auth.ts";
-import { request } from "../../support/request.ts";
+import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
 const add = ({ id, owner }: Account, body: unknown, { token } = owner, headers = {}) =>
@@ -43,7 +43,7 @@ test("refuses a name that is taken, whatever its case and composition, and names
 test("lets one of many concurrent requests for a name win, and counts it once", async () => {
   const account = await newAccount();
   const answers = await Promise.all(Array.from({ length: 12 }, () => add(account, { name: "Only one" })));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array(11).fill(409)]);
+  expect(statusesOf(answers)).toEqual([201, ...Array(11).fill(409)]);
   expect(await total(account)).toBe(1);
 });
 

@@ -1,35 +1,25 @@
 import { expect, test } from "vitest";
 
 import { connected, domainsRequest } from "../../support/domains.ts";
-import { request } from "../../support/request.ts";
-import { newAccount, newMember } from "../../support/world.ts";
-
-async function accountWith(...names: string[]) {
-  const account = await newAccount();
-  const path = `/v1/public/accounts/${account.id}/tags`;
-  const { token } = account.owner;
-  const add = async (name: string): Promise<string> => (await request("POST", path, { token, body: { name } })).body.id;
-  const ids: string[] = [];
-  for (const name of names) ids.push(await add(name));
-  const remove = (id: string | undefined, as = token) => request("DELETE", `${path}/${id}`, { token: as });
-  const total = async (): Promise<number> => (await request("GET", path, { token })).body.total;
-  return { account, ids, add, remove, total };
-}
+import { accountWith } from "../../support/named.ts";
+import { request, statusesOf } from "../../support/request.ts";
+import { newMember } from "../../support/world.ts";
 
 test("deletes once, and the name is free for another tag", async () => {
-  const { ids, add, remove, total } = await accountWith("Sales", "Other");
+  const { ids, add, remove, total } = await accountWith("tags", "Sales", "Other");
   const answer = await remove(ids[0]);
   expect([answer.status, answer.body]).toEqual([200, {}]);
   expect((await remove(ids[0])).status).toBe(404);
   expect(await total()).toBe(1);
-  const again = await add("sales");
-  expect(again).not.toBe(ids[0]);
+  const { body: again } = await add("sales");
+  expect(again).toMatchObject({ name: "sales" });
+  expect(again.id).not.toBe(ids[0]);
   expect((await remove(ids[0])).status).toBe(404);
   expect(await total()).toBe(2);
 });
 
 test("takes the tag off the domains that have it, and leaves them their others", async () => {
-  const { account, ids, add, remove } = await accountWith("Sales", "Other");
+  const { account, ids, add, remove } = await accountWith("tags", "Sales", "Other");
   const { name } = await connected(account);
   await domainsRequest(account, "PATCH", `/${name}`, { tag_ids: ids });
   await remove(ids[0]);
@@ -43,7 +33,7 @@ test("takes the tag off the domains that have it, and leaves them their others",
 
 // domains.list goes by the ids that domains have kept, also of tags that are gone.
 test("finds no domains by a tag that is gone", async () => {
-  const { account, ids, remove } = await accountWith("Sales");
+  const { account, ids, remove } = await accountWith("tags", "Sales");
   const { name } = await connected(account);
   await domainsRequest(account, "PATCH", `/${name}`, { tag_ids: ids });
   await remove(ids[0]);
@@ -51,14 +41,14 @@ test("finds no domains by a tag that is gone", async () => {
 });
 
 test("of many concurrent deletions one succeeds, and the total falls by one", async () => {
-  const { ids, remove, total } = await accountWith("Sales", "Other");
+  const { ids, remove, total } = await accountWith("tags", "Sales", "Other");
   const answers = await Promise.all(Array.from({ length: 8 }, () => remove(ids[0])));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, ...Array(7).fill(404)]);
+  expect(statusesOf(answers)).toEqual([200, ...Array(7).fill(404)]);
   expect(await total()).toBe(1);
 });
 
 test("a tag deleted while another takes its name leaves the name with the other", async () => {
-  const { account, ids, add, remove, total } = await accountWith("Sales");
+  const { account, ids, add, remove, total } = await accountWith("tags", "Sales");
   await Promise.all([remove(ids[0]), ...Array.from({ length: 4 }, () => add("Sales"))]);
   const left = await total();
   expect([0, 1]).toContain(left);
@@ -70,9 +60,9 @@ test("a tag deleted while another takes its name leaves the name with the other"
 });
 
 test("hides another account's tags and forged ids, and takes more than a look", async () => {
-  const { account, ids, remove } = await accountWith("Sales");
+  const { account, ids, remove } = await accountWith("tags", "Sales");
   const [id = ""] = ids;
-  const theirs = await accountWith("Theirs");
+  const theirs = await accountWith("tags", "Theirs");
   expect((await theirs.remove(id)).status).toBe(404);
   expect((await remove(`${id.slice(0, -1)}${id.endsWith("0") ? "1" : "0"}`)).status).toBe(404);
   expect((await remove(account.id)).status).toBe(404);

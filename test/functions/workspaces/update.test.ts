@@ -1,22 +1,18 @@
 import { expect, test } from "vitest";
 
+import { accountWith } from "../../support/named.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newMember } from "../../support/world.ts";
+import { newMember } from "../../support/world.ts";
 
-async function accountWith(...names: string[]) {
-  const account = await newAccount();
-  const path = `/v1/public/accounts/${account.id}/workspaces`;
-  const { token } = account.owner;
-  const ids: string[] = [];
-  for (const name of names) ids.push((await request("POST", path, { token, body: { name } })).body.id);
-  const rename = (id: string | undefined, body: unknown, as = token) =>
-    request("PATCH", `${path}/${id}`, { token: as, body });
-  const add = (name: string) => request("POST", path, { token, body: { name } });
-  return { account, path, ids, rename, add, token };
+async function workspaces(...names: string[]) {
+  const scene = await accountWith("workspaces", ...names);
+  const rename = (id: string | undefined, body: unknown, token = scene.token) =>
+    request("PATCH", `${scene.path}/${id}`, { token, body });
+  return { ...scene, rename };
 }
 
 test("renames, keeps the id and the place, and frees the old name", async () => {
-  const { ids, rename, add, path, token } = await accountWith("Old", "Other");
+  const { ids, rename, add, path, token } = await workspaces("Old", "Other");
   const renamed = await rename(ids[0], { name: "New" });
   expect(renamed.body).toMatchObject({ id: ids[0], name: "New" });
   expect(renamed.body.updated_at >= renamed.body.created_at).toBe(true);
@@ -26,19 +22,19 @@ test("renames, keeps the id and the place, and frees the old name", async () => 
 });
 
 test("refuses a name another workspace has, and leaves both as they were", async () => {
-  const { ids, rename, path, token } = await accountWith("One", "Two");
+  const { ids, rename, path, token } = await workspaces("One", "Two");
   const answer = await rename(ids[0], { name: "TWO" });
   expect(answer.body).toMatchObject({ status: 409, code: "workspace_name_taken", conflicts_with: ids[1] });
   expect((await request("GET", `${path}/${ids[0]}`, { token })).body.name).toBe("One");
 });
 
 test("can change the case of its own name", async () => {
-  const { ids, rename } = await accountWith("sales");
+  const { ids, rename } = await workspaces("sales");
   expect((await rename(ids[0], { name: "Sales" })).body.name).toBe("Sales");
 });
 
 test("concurrent renames end in one of the names, with every other name free", async () => {
-  const { ids, rename, add, path, token } = await accountWith("Start");
+  const { ids, rename, add, path, token } = await workspaces("Start");
   const names = Array.from({ length: 8 }, (_, index) => `Name ${index}`);
   const answers = await Promise.all(names.map((name) => rename(ids[0], { name })));
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
@@ -49,7 +45,7 @@ test("concurrent renames end in one of the names, with every other name free", a
 });
 
 test("tells who may see but not manage it which capability is missing", async () => {
-  const { account, ids, rename } = await accountWith("Mine", "Theirs");
+  const { account, ids, rename } = await workspaces("Mine", "Theirs");
   const member = await newMember(
     account,
     { role: "viewer" },
@@ -65,8 +61,8 @@ test("tells who may see but not manage it which capability is missing", async ()
 test.each([
   [{}, "name"],
   [{ name: "A", id: "x" }, "id"],
-])("refuses %j", async (body, name) => {
-  const { ids, rename } = await accountWith("Keep");
+])("refuses %j at its place", async (body, name) => {
+  const { ids, rename } = await workspaces("Keep");
   const answer = await rename(ids[0], body);
   expect(answer.status).toBe(422);
   expect(answer.body.detail).toMatchObject([{ loc: ["body", name] }]);

@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { mintServiceToken, servicePrincipal } from "../../../shared/auth/service-token.ts";
+import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
-
-const me = (token: string) => request("GET", "/v1/public/me", { token });
 
 test("lets a service account in by its token, and only what it was granted", async () => {
   const account = await newAccount();

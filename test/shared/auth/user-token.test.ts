@@ -3,6 +3,7 @@ import { createHmac, generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { createIssuer } from "../../../infra/local/issuer.ts";
+import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { issuer, newUser } from "../../support/world.ts";
 
@@ -18,7 +19,6 @@ const claims = {
   jti: "j",
 };
 
-const me = (token: string) => request("GET", "/v1/public/me", { token });
 const without = (name: keyof typeof claims) =>
   Object.fromEntries(Object.entries(claims).filter(([key]) => key !== name));
 

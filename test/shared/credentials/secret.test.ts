@@ -28,7 +28,7 @@ test.each([
   ["correct\u0000horse battery", untypable],
   ["correct horse battery\u007f", untypable],
   ["correct horse battery\udc00", untypable],
-])("%j: %s", (password, message) => {
+])("says of the password %j: %s", (password, message) => {
   expect(weakness(password)).toBe(message);
 });
 

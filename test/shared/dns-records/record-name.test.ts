@@ -45,7 +45,7 @@ test.each([
   ["क्‍ष", "xn--11b2ezcw70k"],
   ["ᏣᎳᎩ", "xn--f9dt7l"],
   ["①", "1"],
-])("%j is %s", (spelling, name) => expect(readRecordName(spelling, zone)).toEqual({ value: name }));
+])("reads %j as the name %s", (spelling, name) => expect(readRecordName(spelling, zone)).toEqual({ value: name }));
 
 const notAllowed = "only letters, digits and hyphens are (IDNA2008, RFC 5892)";
 const notInNames = "only letters, digits, hyphens and dots are";
@@ -124,7 +124,7 @@ test.each([
   ["a long name", [long, long, long, long].join("."), "The name is longer than 253 bytes with .example.com at its end"],
   ["a longer name", [long, long, long, long, long].join("."), "The name is longer than 253 bytes"],
   ["what could be no name", "a".repeat(100_000), "The name is longer than 253 bytes"],
-])("refuses %s", (_, spelling, fault) => expect(readRecordName(spelling, zone)).toEqual({ fault }));
+])("refuses %s, and says why", (_, spelling, fault) => expect(readRecordName(spelling, zone)).toEqual({ fault }));
 
 test("takes a name of 253 bytes with its zone, and none of 254", () => {
   const ofLength = (length: number) => `${long}.${long}.${long}.`.padEnd(length - zone.length - 1, "a");

@@ -19,6 +19,13 @@ export function faultsOf(input: RecordInput, inZone = zone): string[] {
   return "record" in read ? [] : read.faults.map(({ member, message }) => `${member}: ${message}`);
 }
 
+export type Case = Partial<RecordInput> & { value: string };
+
+/** A record of `www` of this type. */
+export const www =
+  (type: RecordInput["type"]) =>
+  (given: Case): RecordInput => ({ name: "www", type, ...given });
+
 const letters = fc.string({
   unit: fc.constantFrom(...Array.from("abcxyz0189-_ABZüßéжאア漢Ａ")),
   minLength: 1,

@@ -160,7 +160,7 @@ test("says whose servers did not answer", async () => {
 test("finds a domain of the local registry with its own nameservers on this machine", async () => {
   const network = dnsNetwork();
   const registered = new Map([[name, ["a1.ns1.mail.test", "a1.ns2.mail.test"]]]);
-  const registries = await network.add(registryZones(async (asked) => registered.get(asked)));
+  const registries = await network.add(registryZones({ delegationOf: async (asked) => registered.get(asked) }));
   const hosting = await network.add(serving({ name, rrsets: [txt(name, "hello")] }));
   const resolver = openResolver({
     roots: [registries.endpoint],

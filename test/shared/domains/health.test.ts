@@ -5,8 +5,8 @@ import { openResolver } from "../../../shared/dns/resolver.ts";
 import type { RRset } from "../../../shared/dns/rrset.ts";
 import type { StoredDomain } from "../../../shared/domains/domain.ts";
 import { healthOf, statusOf } from "../../../shared/domains/health.ts";
-import { checkBlocklists } from "../../../shared/domains/mail-checks.ts";
-import { systemRecords } from "../../../shared/domains/system-records.ts";
+import { checkBlocklists, checkSpf } from "../../../shared/domains/mail-checks.ts";
+import { spfRecord, systemRecords } from "../../../shared/domains/system-records.ts";
 import { a, delegated, dnsNetwork, internet, responseTo, serving, txt } from "../../support/dns-network.ts";
 
 const settings = { dmarc_policy: "none", dmarc_report_email: null } as const;
@@ -184,7 +184,7 @@ test.each<[string, Answer[], object]>([
     { status: "unknown" },
   ],
   ["one has it and the other is silent", [listed("127.0.1.2"), { status: "unknown", reason: "-" }], { status: "fail" }],
-])("when %s", async (_, answers, found) => {
+])("says of blocklists what is known when %s", async (_, answers, found) => {
   const asked = { resolver: answering(...answers), domain: "shop.test" };
   expect(await checkBlocklists(asked, ["one.test", "two.test"])).toMatchObject(found);
 });
@@ -195,4 +195,25 @@ test("asks blocklists by the name in front of theirs", async () => {
   net.registered.push(...delegated("list.test", list));
   const { status } = await checkBlocklists({ resolver: net.open(), domain: "shop.test" }, ["list.test"]);
   expect([status, list.asked]).toEqual(["fail", ["shop.test.list.test A"]]);
+});
+
+test("SPF has to name the addresses of a dedicated IP too, beside the shared ones, in any order", async () => {
+  const senders = ["45.0.0.1", "2606:4700::1111"];
+  const wanted = spfRecord(senders);
+  const saying = (text: string): Resolver => ({
+    delegation: async () => ({ status: "none" }),
+    resolve: async (name, type) => {
+      if (type !== "TXT") return { status: "none" };
+      return { status: "found", records: [{ name, type, ttl: 60, text }] };
+    },
+  });
+  const checked = (text: string) => checkSpf({ resolver: saying(text), domain: "shop.test" }, wanted);
+  const include = "include:_spf.hosted-mail.example";
+  expect(await checked(wanted.value)).toMatchObject({ status: "pass" });
+  expect(await checked(`v=spf1 +ip6:2606:4700::1111 ${include} IP4:45.0.0.1 -all`)).toMatchObject({ status: "pass" });
+  expect(await checked(`v=spf1 ip4:45.0.0.1 ${include} ~all`)).toMatchObject({
+    status: "fail",
+    message: "The SPF record does not allow mail from us: it lacks ip6:2606:4700::1111.",
+    missing: wanted,
+  });
 });

@@ -3,11 +3,12 @@ import { expect, test } from "vitest";
 import { quotesFor } from "../../../shared/domains/offers.ts";
 import { searchDomains } from "../../../shared/domains/search.ts";
 import { Problem } from "../../../shared/errors.ts";
+import { createLog } from "../../../shared/log.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
 import type { Offer, Registrar } from "../../../shared/providers/registrar.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
-const log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+const log = createLog("silent", {});
 const table = openMemoryTable(createMemoryStore());
 const registrar = embeddedRegistrar(table, () => new Date());
 const never = <T>(): Promise<T> => new Promise(() => undefined);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { parseRecord } from "../../../shared/dns-records/record-input.ts";
-import { dmarcRecord, reservedFor, systemRecords } from "../../../shared/domains/system-records.ts";
+import { dmarcRecord, reservedFor, spfRecord, systemRecords } from "../../../shared/domains/system-records.ts";
 
 const settings = { dmarc_policy: "quarantine", dmarc_report_email: "dmarc@example.com" } as const;
 
@@ -11,6 +11,22 @@ test("all are records that could be written by hand, and none could be beside th
   const records = systemRecords(settings, { public_key: key });
   expect(records).toHaveLength(7);
   for (const record of records) {
+    expect(parseRecord(record, "example.com")).toEqual({ record });
+    expect(reservedFor(record)).toBeTypeOf("string");
+  }
+});
+
+test("names the addresses a domain sends from before those that all share, sixteen long ones too", () => {
+  expect(spfRecord([]).value).toBe("v=spf1 include:_spf.hosted-mail.example ~all");
+  const senders = ["45.0.0.1", "2606:4700::1111"];
+  expect(spfRecord(senders).value).toBe(
+    "v=spf1 ip4:45.0.0.1 ip6:2606:4700::1111 include:_spf.hosted-mail.example ~all",
+  );
+  const many = Array.from(
+    { length: 16 },
+    (_, index) => `2a01:4f8:1111:2222:3333:4444:5555:${(4_096 + index).toString(16)}`,
+  );
+  for (const record of [spfRecord(senders), spfRecord(many)]) {
     expect(parseRecord(record, "example.com")).toEqual({ record });
     expect(reservedFor(record)).toBeTypeOf("string");
   }

@@ -1,19 +1,14 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { expect, test } from "vitest";
 
-import { expect, onTestFinished, test } from "vitest";
-
-import { changesOf } from "../../../shared/changes/record.ts";
 import { runExport } from "../../../shared/mailboxes/run-export.ts";
 import { exportKey, StoredExport } from "../../../shared/mailboxes/stored-export.ts";
 import { embeddedFiles, readEmbedded } from "../../../shared/providers/files-embedded.ts";
 import type { Files } from "../../../shared/providers/files.ts";
-import { readEntries } from "../../../shared/table/journal.ts";
 import { readCsv } from "../../support/csv.ts";
+import { newFolder } from "../../support/folder.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 /** An account with so many mailboxes, and a folder for its files. */
@@ -22,8 +17,7 @@ async function scene(count: number) {
   const domain = await home(account);
   const locals = Array.from({ length: count }, (_, index) => `p${index}`);
   const ids = await stocked(account, domain.name, locals);
-  const folder = mkdtempSync(join(tmpdir(), "export-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = newFolder();
   const files = embeddedFiles({ folder, key: Buffer.alloc(32), baseUrl: "http://127.0.0.1" });
   const run = (id: string, others: Partial<Files> = {}) =>
     runExport(account.id, id, { table: testTable(), files: { ...files, ...others }, now: () => new Date() });
@@ -40,10 +34,8 @@ async function storedAs({ id: accountId }: Account, id: string) {
   return stored;
 }
 
-const finishedIn = async ({ id }: Account): Promise<number> => {
-  const keep = (row: Record<string, unknown>) => row["type"] === "mailbox_export.finished";
-  return (await readEntries(testTable(), changesOf(id), { skip: 0, take: 10, keep }, new Date())).rows.length;
-};
+const finishedIn = async (account: Account): Promise<number> =>
+  (await recorded(account, "mailbox_export.finished")).length;
 
 test("writes every mailbox once, in order, through several chunks, and says how far it is", async () => {
   const { account, domain, locals, ids, files, run, rowsIn } = await scene(260);

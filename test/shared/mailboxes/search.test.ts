@@ -28,6 +28,6 @@ test.each([
   ["ada.l@bucher.example", false],
   ["zoe", false],
   ["o'neill", false],
-])("%s: %s", (search, found) => {
+])("a search for %j finds the mailbox: %s", (search, found) => {
   expect(isFound(ada, "xn--bcher-kva.example", search)).toBe(found);
 });

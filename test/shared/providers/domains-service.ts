@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { amzJson } from "./amz-json.ts";
 import { startLoopback, type Fault, type Recorded } from "./loopback.ts";
 
 type Operation = {
@@ -35,15 +36,9 @@ const Body = z.object({
 });
 type Body = z.output<typeof Body>;
 
-const document = (body: unknown, status = 200) => ({
-  status,
-  headers: { "content-type": "application/x-amz-json-1.1" },
-  body: JSON.stringify(body),
-});
-
 /** An error as Route 53 Domains writes it. */
 export const refusal = (code: string, message = "No", more: Record<string, unknown> = {}, status = 400) =>
-  document({ __type: `com.amazonaws.route53domains#${code}`, message, ...more }, status);
+  amzJson({ __type: `com.amazonaws.route53domains#${code}`, message, ...more }, status);
 
 export type DomainsService = Awaited<ReturnType<typeof startDomains>>;
 
@@ -69,7 +64,7 @@ export async function startDomains(...troubles: Fault[]) {
   function begin(Type: string, DomainName: string) {
     const OperationId = `operation-${operations.length + 1}`;
     operations.push({ OperationId, Status: "SUBMITTED", Type, DomainName, SubmittedDate: now + operations.length });
-    return document({ OperationId });
+    return amzJson({ OperationId });
   }
 
   function register(name: string) {
@@ -85,13 +80,13 @@ export async function startDomains(...troubles: Fault[]) {
   function page(all: readonly unknown[], { Marker = "0", MaxItems }: Body, name: string) {
     const [from, size] = [Number(Marker), Math.min(MaxItems, 100)];
     const more = from + size < all.length ? { NextPageMarker: String(from + size) } : {};
-    return document({ [name]: all.slice(from, from + size), ...more });
+    return amzJson({ [name]: all.slice(from, from + size), ...more });
   }
 
   function listPrices(body: Body) {
     if (body.Tld === undefined) return page(prices, body, "Prices");
     const own = prices.filter(({ Name }) => Name === body.Tld);
-    return own.length > 0 ? document({ Prices: own }) : refusal("UnsupportedTLD");
+    return own.length > 0 ? amzJson({ Prices: own }) : refusal("UnsupportedTLD");
   }
 
   function listOperations(body: Body) {
@@ -107,13 +102,13 @@ export async function startDomains(...troubles: Fault[]) {
   function checkAvailability(name: string) {
     if (!name.includes(".")) return refusal("InvalidInput", "domain name must contain more than 1 label");
     if (!isSold(name)) return refusal("UnsupportedTLD");
-    return document({ Availability: availability.get(name) ?? (domains.has(name) ? "UNAVAILABLE" : "AVAILABLE") });
+    return amzJson({ Availability: availability.get(name) ?? (domains.has(name) ? "UNAVAILABLE" : "AVAILABLE") });
   }
 
   /** What is done to a name that is there. */
   function own(action: string, domain: Domain, body: Body) {
     const { DomainName } = domain;
-    if (action === "GetDomainDetail") return document(domain);
+    if (action === "GetDomainDetail") return amzJson(domain);
     if (action === "UpdateDomainNameservers") {
       domain.Nameservers = body.Nameservers;
       return begin("UPDATE_NAMESERVER", DomainName);
@@ -123,7 +118,7 @@ export async function startDomains(...troubles: Fault[]) {
       return begin("DELETE_DOMAIN", DomainName);
     }
     domain.AutoRenew = action === "EnableDomainAutoRenew";
-    return document({});
+    return amzJson({});
   }
 
   function answer({ headers, body: text }: Recorded) {
@@ -137,7 +132,7 @@ export async function startDomains(...troubles: Fault[]) {
     if (action === "RegisterDomain") return register(name);
     if (action === "GetOperationDetail") {
       const found = operations.find(({ OperationId }) => OperationId === body.OperationId);
-      return found ? document(found) : refusal("InvalidInput", "Operation not found.");
+      return found ? amzJson(found) : refusal("InvalidInput", "Operation not found.");
     }
     const domain = domains.get(name);
     return domain ? own(action, domain, body) : missing(name);

@@ -1,4 +1,4 @@
-import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import type { Event } from "../../../shared/changes/event.ts";
 import type { LogFields } from "../../../shared/log.ts";
@@ -23,8 +23,6 @@ const events = (count: number): Event[] => Array.from({ length: count }, (_, n) 
 /** A publisher to a server that answers as told, the calls it got and the lines that were logged. */
 async function publisherTo(answer: Parameters<typeof startEventBus>[0]) {
   const server = await startEventBus(answer);
-  onTestFinished(() => void server.stop());
-  vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", server.endpoint);
   const logged: LogFields[] = [];
   const publish = eventBridgePublisher("the-bus", { error: (_, fields = {}) => void logged.push(fields) });
   return { publish, server, logged };

@@ -1,21 +1,18 @@
 import { randomBytes } from "node:crypto";
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 
 import { Problem } from "../../../shared/errors.ts";
 import { s3Files } from "../../../shared/providers/files-s3.ts";
+import { stubAws } from "../../support/aws.ts";
+import { thrownBy } from "../../support/thrown.ts";
 import { startFileStore, type Trouble } from "./file-store.ts";
 
 const key = "exports/7c9e/000042.csv";
 const type = "text/csv; charset=utf-8";
 const mebibyte = 2 ** 20;
 
-beforeEach(() => {
-  vi.stubEnv("AWS_REGION", "eu-central-1");
-  vi.stubEnv("AWS_ACCESS_KEY_ID", "AKID");
-  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
-});
-afterEach(() => vi.unstubAllEnvs());
+beforeEach(() => stubAws("eu-central-1"));
 
 async function scene(...troubles: (Trouble | undefined)[]) {
   const store = await startFileStore(...troubles);
@@ -39,23 +36,17 @@ function known(...sizes: number[]): { content: AsyncGenerator<Buffer>; whole: Bu
   return { content: content(), whole: Buffer.concat(all) };
 }
 
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
-
 test("a small stream is one part, encrypted by S3, with its type and checksums", async () => {
-  const { files, calls, steps, written } = await scene();
+  const { files, recorded, steps, written } = await scene();
   const { content, whole } = known(10, 0, 20);
   await files.putStream(key, content, type);
-  expect(steps).toEqual(["POST uploads", "PUT partNumber=1 uploadId", "POST uploadId"]);
-  expect(calls[0]?.headers).toMatchObject({
+  expect(steps()).toEqual(["POST uploads", "PUT partNumber=1 uploadId", "POST uploadId"]);
+  expect(recorded[0]?.headers).toMatchObject({
     "content-type": type,
     "x-amz-server-side-encryption": "AES256",
     "x-amz-checksum-algorithm": "CRC32",
   });
-  expect(calls[1]?.headers).toMatchObject({ "x-amz-checksum-crc32": expect.stringMatching(/^[\w+/]{6}==$/) });
+  expect(recorded[1]?.headers).toMatchObject({ "x-amz-checksum-crc32": expect.stringMatching(/^[\w+/]{6}==$/) });
   expect(written()?.content.equals(whole)).toBe(true);
   expect(await files.exists(key)).toBe(true);
 });
@@ -67,17 +58,19 @@ test("a stream of nothing is an empty file", async () => {
 });
 
 test("a long stream is written in parts of five mebibytes and more, in order, and no more of it is waited for", async () => {
-  const { files, calls, steps, written } = await scene();
+  const { files, recorded, steps, written } = await scene();
   const { content, whole } = known(3 * mebibyte, 3 * mebibyte, 5 * mebibyte, 1, mebibyte);
   await files.putStream(key, content, type);
-  expect(steps).toEqual([
+  expect(steps()).toEqual([
     "POST uploads",
     "PUT partNumber=1 uploadId",
     "PUT partNumber=2 uploadId",
     "PUT partNumber=3 uploadId",
     "POST uploadId",
   ]);
-  const sizes = calls.filter(({ method }) => method === "PUT").map(({ headers }) => Number(headers["content-length"]));
+  const sizes = recorded
+    .filter(({ method }) => method === "PUT")
+    .map(({ headers }) => Number(headers["content-length"]));
   expect(sizes).toEqual([6 * mebibyte, 5 * mebibyte, mebibyte + 1]);
   expect(written()?.content.equals(whole)).toBe(true);
 });
@@ -88,7 +81,7 @@ test("a part that S3 takes at the second attempt is not noticed", async () => {
   const { files, steps, written } = await scene(undefined, slowDown);
   const { content, whole } = known(100);
   await files.putStream(key, content, type);
-  expect(steps.filter((step) => step.startsWith("PUT"))).toHaveLength(2);
+  expect(steps().filter((step) => step.startsWith("PUT"))).toHaveLength(2);
   expect(written()?.content.equals(whole)).toBe(true);
 });
 
@@ -96,7 +89,7 @@ test("a part that fails for good aborts the upload, and nothing can be seen of i
   const { files, steps, written, uploads } = await scene(undefined, slowDown, slowDown, slowDown);
   const error = await thrownBy(files.putStream(key, pieces(100), type));
   expect(error).toMatchObject({ code: "upstream_unavailable", status: 503 });
-  expect(steps.at(-1)).toBe("DELETE uploadId");
+  expect(steps().at(-1)).toBe("DELETE uploadId");
   expect([written(), uploads.size]).toEqual([undefined, 0]);
 });
 
@@ -108,7 +101,7 @@ test("a stream that breaks off aborts the upload, and its own error is told", as
     throw broken;
   }
   expect(await thrownBy(files.putStream(key, content(), type))).toBe(broken);
-  expect(steps).toEqual(["POST uploads", "PUT partNumber=1 uploadId", "DELETE uploadId"]);
+  expect(steps()).toEqual(["POST uploads", "PUT partNumber=1 uploadId", "DELETE uploadId"]);
   expect([written(), uploads.size]).toEqual([undefined, 0]);
 });
 

@@ -1,22 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { resolve } from "node:path";
-
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 
 import { Problem } from "../../../shared/errors.ts";
 import { s3Files } from "../../../shared/providers/files-s3.ts";
+import { awsEnvironment, stubAws } from "../../support/aws.ts";
+import { thrownBy } from "../../support/thrown.ts";
 import { startFileStore, type Trouble } from "./file-store.ts";
+import { loadingOf } from "./lazy-loading.ts";
 
 const key = "invoices/7c9e/000042.pdf";
 const content = Buffer.from("%PDF-1.3 …");
 const download = { filename: "Rechnung für März.pdf", expiresInSeconds: 3_600, now: new Date("2026-01-02T03:04:05Z") };
 
-beforeEach(() => {
-  vi.stubEnv("AWS_REGION", "eu-central-1");
-  vi.stubEnv("AWS_ACCESS_KEY_ID", "AKID");
-  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
-});
-afterEach(() => vi.unstubAllEnvs());
+beforeEach(() => stubAws("eu-central-1"));
 
 async function scene(...troubles: Trouble[]) {
   const store = await startFileStore(...troubles);
@@ -24,19 +19,13 @@ async function scene(...troubles: Trouble[]) {
   return { ...store, files: s3Files("the-bucket") };
 }
 
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
-
 test("a file is put as it is: signed, encrypted by S3, with its type and a checksum", async () => {
-  const { files, calls, objects } = await scene();
+  const { files, recorded, objects } = await scene();
   await files.put(key, content, "application/pdf");
-  expect(calls).toEqual([
+  expect(recorded).toMatchObject([
     {
       method: "PUT",
-      path: `/the-bucket/${key}`,
+      path: `/the-bucket/${key}?x-id=PutObject`,
       headers: expect.objectContaining({
         "content-type": "application/pdf",
         "x-amz-server-side-encryption": "AES256",
@@ -49,11 +38,11 @@ test("a file is put as it is: signed, encrypted by S3, with its type and a check
 });
 
 test("a file is there once it was put", async () => {
-  const { files, calls } = await scene();
+  const { files, recorded } = await scene();
   expect(await files.exists(key)).toBe(false);
   await files.put(key, content, "application/pdf");
   expect(await files.exists(key)).toBe(true);
-  expect(calls.map(({ method }) => method)).toEqual(["HEAD", "PUT", "HEAD"]);
+  expect(recorded.map(({ method }) => method)).toEqual(["HEAD", "PUT", "HEAD"]);
 });
 
 test("a download needs no more than its URL, and comes with its name", async () => {
@@ -68,7 +57,7 @@ test("a download needs no more than its URL, and comes with its name", async () 
 });
 
 test("a download URL says how long it is good for, and is the same for the same moment", async () => {
-  const { files, calls } = await scene();
+  const { files, recorded } = await scene();
   const url = await files.downloadUrl(key, download);
   expect(Object.fromEntries(new URL(url).searchParams)).toMatchObject({
     "X-Amz-Date": "20260102T030405Z",
@@ -79,7 +68,7 @@ test("a download URL says how long it is good for, and is the same for the same 
   });
   expect(url).not.toMatch(/checksum/i);
   expect(await files.downloadUrl(key, download)).toBe(url);
-  expect(calls).toEqual([]);
+  expect(recorded).toEqual([]);
 });
 
 test("a download of what is not there is S3's 404 NoSuchKey", async () => {
@@ -91,19 +80,19 @@ test("a download of what is not there is S3's 404 NoSuchKey", async () => {
 const slowDown = { status: 503, code: "SlowDown" };
 
 test("a SlowDown that passes is not noticed", async () => {
-  const { files, calls, objects } = await scene(slowDown);
+  const { files, recorded, objects } = await scene(slowDown);
   await files.put(key, content, "application/pdf");
-  expect(calls).toHaveLength(2);
+  expect(recorded).toHaveLength(2);
   expect(objects.get(`/the-bucket/${key}`)?.content.equals(content)).toBe(true);
 });
 
 test.each([slowDown, { status: 500, code: "InternalError" }])(
   "three attempts, then 503, while S3 says $code",
   async (trouble) => {
-    const { files, calls } = await scene(trouble, trouble, trouble, trouble);
+    const { files, recorded } = await scene(trouble, trouble, trouble, trouble);
     const error = await thrownBy(files.put(key, content, "application/pdf"));
     expect(error).toMatchObject({ code: "upstream_unavailable", status: 503, extras: { retry_after: 2 } });
-    expect(calls).toHaveLength(3);
+    expect(recorded).toHaveLength(3);
   },
 );
 
@@ -113,10 +102,10 @@ test("503, and not «absent», while S3 cannot say whether a file is there", asy
 });
 
 test("three attempts, then 503, while S3 is silent", async () => {
-  const { calls } = await scene("silence", "silence", "silence", "silence");
+  const { recorded } = await scene("silence", "silence", "silence", "silence");
   const error = await thrownBy(s3Files("the-bucket", 30).exists(key));
   expect(error).toMatchObject({ code: "upstream_unavailable" });
-  expect(calls).toHaveLength(3);
+  expect(recorded).toHaveLength(3);
 });
 
 test("503 where no S3 listens", async () => {
@@ -129,11 +118,11 @@ test.each([
   ["AccessDenied", 403],
   ["NoSuchBucket", 404],
 ])("%s is our own mistake: no 503, and no second attempt", async (code, status) => {
-  const { files, calls } = await scene({ status, code });
+  const { files, recorded } = await scene({ status, code });
   const error = await thrownBy(files.put(key, content, "application/pdf"));
   expect(error).toMatchObject({ name: code });
   expect(error).not.toBeInstanceOf(Problem);
-  expect(calls).toHaveLength(1);
+  expect(recorded).toHaveLength(1);
 });
 
 test("who may not look learns nothing: 403 is an error, not «absent»", async () => {
@@ -144,17 +133,11 @@ test("who may not look learns nothing: 403 is an error, not «absent»", async (
 });
 
 test("the SDK is not loaded before the first file", () => {
-  const file = resolve(import.meta.dirname, "../../../shared/providers/files.ts");
-  const program = `
-    import { registerHooks } from "node:module";
-    const loaded = [];
-    registerHooks({ load: (url, context, next) => { if (url.includes("@aws-sdk")) loaded.push(url); return next(url, context); } });
-    const { filesOf } = await import(${JSON.stringify(file)});
-    const files = filesOf({ FILES_BUCKET: "the-bucket" });
-    const before = loaded.length;
-    await files.downloadUrl("a.pdf", { filename: "a.pdf", expiresInSeconds: 1, now: new Date() });
-    process.stdout.write(JSON.stringify([before, loaded.length > 0]));
-  `;
-  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
-  expect(JSON.parse(output)).toEqual([0, true]);
+  const loading = loadingOf("files.ts", {
+    modules: /@aws-sdk/,
+    make: 'provider.filesOf({ FILES_BUCKET: "the-bucket" })',
+    use: 'made.downloadUrl("a.pdf", { filename: "a.pdf", expiresInSeconds: 1, now: new Date() })',
+    env: awsEnvironment("eu-central-1"),
+  });
+  expect(loading).toEqual({ before: 0, after: true, failure: null });
 });

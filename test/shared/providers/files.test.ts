@@ -1,23 +1,20 @@
-import { mkdtempSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, stat, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 
 import { readEnvironment } from "../../../shared/env.ts";
 import { attachment } from "../../../shared/providers/attachment.ts";
 import { filesOf } from "../../../shared/providers/files.ts";
+import { newFolder } from "../../support/folder.ts";
 
 const key = "invoices/7c9e/000042.pdf";
 const content = Buffer.from("%PDF-1.3 …");
 const download = { filename: "a.pdf", expiresInSeconds: 60, now: new Date("2026-01-02T03:04:05Z") };
 const filesKey = Buffer.alloc(32, 7).toString("base64");
 
-function scene(filesDir?: string) {
-  const folder = filesDir ?? mkdtempSync(join(tmpdir(), "files-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const FILES_DIR = join(folder, "files");
+function scene() {
+  const FILES_DIR = join(newFolder(), "files");
   return {
     folder: FILES_DIR,
     files: filesOf({ FILES_DIR, FILES_KEY: filesKey, FILES_BASE_URL: "http://127.0.0.1:8080" }),

@@ -1,10 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 
-import { onTestFinished } from "vitest";
+import { listen } from "../../support/listen.ts";
 
-export type Recorded = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
-type Answer = { status: number; headers?: Record<string, string>; body: string };
+export type Recorded = { method: string; path: string; headers: IncomingHttpHeaders; content: Buffer; body: string };
+export type Answer = { status: number; headers?: Record<string, string>; body: string | Buffer };
 
 /**
  * What happens instead of the answer: other bytes, no answer, one that stops in the middle, a hang-up before anything
@@ -20,7 +20,8 @@ export async function startLoopback(answer: (request: Recorded) => Answer, fault
   };
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", url: path = "", headers } = request;
-    const one = { method, path, headers, body: await text(request) };
+    const content = await buffer(request);
+    const one = { method, path, headers, content, body: content.toString() };
     recorded.push(one);
     const trouble = fault();
     if (trouble === "silence") return;
@@ -38,12 +39,6 @@ export async function startLoopback(answer: (request: Recorded) => Answer, fault
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  return { url: `http://127.0.0.1:${address.port}`, recorded };
+  const port = await listen(server);
+  return { url: `http://127.0.0.1:${port}`, recorded };
 }

@@ -1,11 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { resolve } from "node:path";
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { readPaymentEvent } from "../../../shared/providers/payment-event.ts";
+import { loadingOf } from "./lazy-loading.ts";
 
 const secret = "whsec_test";
 const now = new Date("2026-03-01T12:00:00Z");
@@ -139,24 +138,12 @@ test("a refusal tells nothing of what was sent", async () => {
 });
 
 test("the SDK is not loaded before the first webhook that could be one", () => {
-  const file = resolve(import.meta.dirname, "../../../shared/providers/payments.ts");
-  const program = `
-    import { registerHooks } from "node:module";
-    let loaded = 0;
-    const isSdk = (url) => url.includes("/node_modules/stripe/") || url.includes("client-secrets-manager");
-    registerHooks({ load: (url, context, next) => { if (isSdk(url)) loaded++; return next(url, context); } });
-    const { paymentsOf, PaymentsEnvironment } = await import(${JSON.stringify(file)});
-    const env = PaymentsEnvironment.parse({ PAYMENTS_WEBHOOK_SECRET: "whsec_0123456789" });
-    const payments = paymentsOf(env)({});
-    await payments.readEvent("{}", {}, new Date()).catch(() => {});
-    const before = loaded;
-    const header = "t=" + Math.floor(Date.now() / 1000) + ",v1=00";
-    await payments.readEvent("{}", { "stripe-signature": header }, new Date()).catch(() => {});
-    process.stdout.write(JSON.stringify([before, loaded > 0]));
-  `;
-  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], {
-    env: { PATH: process.env["PATH"] ?? "" },
-    encoding: "utf8",
+  const environment = { PAYMENTS_WEBHOOK_SECRET: "whsec_0123456789" };
+  const loading = loadingOf("payments.ts", {
+    modules: /\/node_modules\/stripe\/|client-secrets-manager/,
+    make: `provider.paymentsOf(provider.PaymentsEnvironment.parse(${JSON.stringify(environment)}))({})`,
+    useless: 'made.readEvent("{}", {}, new Date())',
+    use: 'made.readEvent("{}", { "stripe-signature": `t=${Math.floor(Date.now() / 1000)},v1=00` }, new Date())',
   });
-  expect(JSON.parse(output)).toEqual([0, true]);
+  expect(loading).toEqual({ before: 0, after: true, failure: "malformed_request" });
 });

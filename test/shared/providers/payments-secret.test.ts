@@ -1,44 +1,26 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { json } from "node:stream/consumers";
-
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { Problem } from "../../../shared/errors.ts";
 import { paymentsSecret } from "../../../shared/providers/payments-secret.ts";
+import { thrownBy } from "../../support/thrown.ts";
+import { amzJson, amzRefusal, type Trouble } from "./amz-json.ts";
+import { startLoopback } from "./loopback.ts";
 
-type Trouble = { status: number; type: string } | "silence";
-type Recorded = { headers: IncomingMessage["headers"]; body: unknown };
-
-/** Secrets Manager on 127.0.0.1 (AWS JSON 1.1) until the test is over, with `troubles` first. */
+/** Secrets Manager on 127.0.0.1 until the test is over, with `troubles` first. */
 async function scene(value: string, ...troubles: Trouble[]) {
-  const service = { value, recorded: [] as Recorded[] };
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    service.recorded.push({ headers: request.headers, body: await json(request) });
-    const trouble = troubles.shift();
-    if (trouble === "silence") return;
-    const body = trouble ? { __type: trouble.type, message: "In trouble" } : { SecretString: service.value };
-    response.writeHead(trouble?.status ?? 200, { "content-type": "application/x-amz-json-1.1" });
-    response.end(JSON.stringify(body));
-  };
-  const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", `http://127.0.0.1:${address.port}`);
-  return service;
+  const stored = { value };
+  const { url, recorded } = await startLoopback(
+    () => amzJson({ SecretString: stored.value }),
+    () => {
+      const trouble = troubles.shift();
+      return typeof trouble === "object" ? amzRefusal(trouble) : trouble;
+    },
+  );
+  vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
+  return Object.assign(stored, { recorded });
 }
 
 const stored = (key: string): string => JSON.stringify({ api_key: `sk_${key}`, webhook_secret: `whsec_${key}` });
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
 
 test("reads the named secret, by a signed request", async () => {
   const { recorded } = await scene(stored("1"));
@@ -49,8 +31,8 @@ test("reads the named secret, by a signed request", async () => {
       "x-amz-target": "secretsmanager.GetSecretValue",
       authorization: expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=\S+\/local\/secretsmanager\/aws4_request/),
     },
-    body: { SecretId: "payments/live" },
   });
+  expect(JSON.parse(recorded[0]?.body ?? "")).toMatchObject({ SecretId: "payments/live" });
 });
 
 test("asks once for many at the same time, and again after 5 minutes", async () => {

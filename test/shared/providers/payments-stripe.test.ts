@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../../../shared/errors.ts";
 import { stripePayments, type StripeOptions } from "../../../shared/providers/payments-stripe.ts";
 import type { CheckoutInput, Payments } from "../../../shared/providers/payments.ts";
+import { thrownBy } from "../../support/thrown.ts";
 import { startStripe, type StripeService, type Trouble } from "./stripe-service.ts";
 
 const secret = async () => ({ apiKey: "sk_test_1", webhookSecret: "whsec_1" });
@@ -26,12 +27,6 @@ async function scene(troubles: Trouble[] = [], options: StripeOptions = {}): Pro
   const service = await startStripe(...troubles);
   return { ...service, payments: stripePayments(secret, { endpoint: service.url, timeoutMs: 150, ...options }) };
 }
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
 
 test("a checkout is a session of one line, which names the account and our reference", async () => {
   const { payments, recorded } = await scene();

@@ -4,22 +4,11 @@ import { expect, test } from "vitest";
 
 import { delegate, delegationOf } from "../../../shared/providers/registrar-embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
-import { Refused, registrarOf, RegistrarEnvironment, type Contact } from "../../../shared/providers/registrar.ts";
+import { Refused, registrarOf, RegistrarEnvironment } from "../../../shared/providers/registrar.ts";
+import { contact } from "../../support/contact.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();
-const contact: Contact = {
-  first_name: "Ada",
-  last_name: "Lovelace",
-  organization: "",
-  email: "ada@example.net",
-  phone: "+15555550100",
-  address_1: "1 Main Street",
-  city: "Springfield",
-  state: "IL",
-  zip: "62701",
-  country: "US",
-};
 const start = new Date("2026-03-01T12:00:00.250Z");
 const nameservers = ["a.ns1.example.net", "a.ns2.example.net"];
 
@@ -68,7 +57,7 @@ test.each([
   ["example.test", "unsupported_tld"],
   ["www.example.com", "unsupported_tld"],
   ["example.constructor", "unsupported_tld"],
-])("%j is %s", async (name, status) => {
+])("an offer of %j is %s", async (name, status) => {
   expect(await at(start).offer(name)).toMatchObject({ name, status });
 });
 

@@ -1,12 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { resolve } from "node:path";
-
 import { expect, test, vi } from "vitest";
 
 import { Problem } from "../../../shared/errors.ts";
 import { kmsSecrets } from "../../../shared/providers/secrets-kms.ts";
 import { secretsOf } from "../../../shared/providers/secrets.ts";
-import { startKeyService, type Trouble } from "./key-service.ts";
+import { thrownBy } from "../../support/thrown.ts";
+import type { Trouble } from "./amz-json.ts";
+import { startKeyService } from "./key-service.ts";
+import { loadingOf } from "./lazy-loading.ts";
 
 const context = { account_id: "a1", webhook_id: "w1" };
 
@@ -15,12 +15,6 @@ async function scene(...troubles: Trouble[]) {
   vi.stubEnv("AWS_ENDPOINT_URL_KMS", service.url);
   return { ...service, secrets: secretsOf({ SECRETS_KEY_ID: "key-1" }) };
 }
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
 
 test("what KMS seals, it opens with the same context and no other", async () => {
   const { secrets } = await scene();
@@ -41,7 +35,7 @@ test("asks KMS with the key, the context and a SigV4 signature", async () => {
       /^AWS4-HMAC-SHA256 Credential=\S+\/local\/kms\/aws4_request, SignedHeaders=\S+, Signature=[0-9a-f]{64}$/,
     ),
   });
-  expect(encrypt?.body).toEqual({
+  expect(JSON.parse(encrypt?.body ?? "")).toEqual({
     KeyId: "key-1",
     Plaintext: Buffer.from("hush").toString("base64"),
     EncryptionContext: context,
@@ -50,7 +44,7 @@ test("asks KMS with the key, the context and a SigV4 signature", async () => {
     "x-amz-target": "TrentService.Decrypt",
     authorization: expect.stringMatching(/^AWS4-HMAC-SHA256 /),
   });
-  expect(decrypt?.body).toEqual({
+  expect(JSON.parse(decrypt?.body ?? "")).toEqual({
     KeyId: "key-1",
     CiphertextBlob: expect.any(String),
     EncryptionContext: context,
@@ -111,20 +105,11 @@ test("what something else sealed is never sent to KMS", async () => {
 });
 
 test("the SDK is not loaded before the first secret", () => {
-  const file = resolve(import.meta.dirname, "../../../shared/providers/secrets.ts");
-  const program = `
-    import { registerHooks } from "node:module";
-    const loaded = [];
-    registerHooks({ load: (url, context, next) => { if (url.includes("client-kms")) loaded.push(url); return next(url, context); } });
-    const { secretsOf } = await import(${JSON.stringify(file)});
-    const secrets = secretsOf({ SECRETS_KEY_ID: "key-1" });
-    const before = loaded.length;
-    await secrets.open("aes1:AAAA", {}).catch(() => {});
-    process.stdout.write(JSON.stringify([before, loaded.length > 0]));
-  `;
-  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], {
-    env: { PATH: process.env["PATH"] ?? "", AWS_REGION: "local" },
-    encoding: "utf8",
+  const loading = loadingOf("secrets.ts", {
+    modules: /client-kms/,
+    make: 'provider.secretsOf({ SECRETS_KEY_ID: "key-1" })',
+    use: 'made.open("aes1:AAAA", {})',
+    env: { AWS_REGION: "local" },
   });
-  expect(JSON.parse(output)).toEqual([0, true]);
+  expect(loading).toEqual({ before: 0, after: true, failure: expect.stringContaining("does not open") });
 });

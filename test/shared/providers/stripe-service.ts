@@ -1,9 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { text } from "node:stream/consumers";
-
-import { onTestFinished } from "vitest";
-
-type Recorded = { method: string; path: string; headers: IncomingMessage["headers"]; body: string };
+import { startLoopback, type Answer, type Fault, type Recorded } from "./loopback.ts";
 
 /** What is answered instead of the truth: a status and Stripe's error object, bytes that are no JSON, nothing, or a hang-up. */
 export type Trouble =
@@ -12,7 +7,14 @@ export type Trouble =
   | "silence"
   | "hang-up";
 
-export type StripeService = { url: URL; recorded: Recorded[]; sessions: Map<string, Record<string, unknown>> };
+type Sessions = Map<string, Record<string, unknown>>;
+export type StripeService = { url: URL; recorded: Recorded[]; sessions: Sessions };
+
+const document = (status: number, body: unknown, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: { "content-type": "application/json", "request-id": "req_1", ...headers },
+  body: JSON.stringify(body),
+});
 
 /** A session as Stripe answers it, of the form-encoded request that made it. */
 function sessionOf(form: URLSearchParams, id: string): Record<string, unknown> {
@@ -36,51 +38,37 @@ function sessionOf(form: URLSearchParams, id: string): Record<string, unknown> {
   };
 }
 
-const missing = {
-  status: 404,
-  body: { error: { type: "invalid_request_error", code: "resource_missing", message: "No such checkout.session" } },
-};
+const missing = document(404, {
+  error: { type: "invalid_request_error", code: "resource_missing", message: "No such checkout.session" },
+});
 
 /** Answers as api.stripe.com does on the wire: a key makes one session, which can be read. */
-function answerOf(service: StripeService, byKey: Map<string, string>, request: Recorded) {
+function answerOf(sessions: Sessions, byKey: Map<string, string>, request: Recorded): Answer {
   const [, id] = /^\/v1\/checkout\/sessions\/([^/]+)$/.exec(request.path) ?? [];
   if (id !== undefined) {
-    const session = service.sessions.get(id);
-    return session ? { status: 200, body: session } : missing;
+    const session = sessions.get(id);
+    return session ? document(200, session) : missing;
   }
   const key = String(request.headers["idempotency-key"]);
-  const made = byKey.get(key) ?? `cs_test_${service.sessions.size + 1}`;
+  const made = byKey.get(key) ?? `cs_test_${sessions.size + 1}`;
   byKey.set(key, made);
-  if (!service.sessions.has(made)) service.sessions.set(made, sessionOf(new URLSearchParams(request.body), made));
-  return { status: 200, body: service.sessions.get(made) };
+  if (!sessions.has(made)) sessions.set(made, sessionOf(new URLSearchParams(request.body), made));
+  return document(200, sessions.get(made));
+}
+
+function faultOf(trouble: Trouble | undefined): Fault | undefined {
+  if (typeof trouble !== "object") return trouble;
+  if ("text" in trouble) return { status: trouble.status, body: trouble.text };
+  return document(trouble.status, { error: trouble.error }, trouble.headers);
 }
 
 /** Stripe on 127.0.0.1 until the test is over; `troubles` come first, one for each request. */
 export async function startStripe(...troubles: Trouble[]): Promise<StripeService> {
-  const service: StripeService = { url: new URL("http://127.0.0.1"), recorded: [], sessions: new Map() };
+  const sessions: Sessions = new Map();
   const byKey = new Map<string, string>();
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { method = "", url: path = "", headers } = request;
-    const recorded = { method, path, headers, body: await text(request) };
-    service.recorded.push(recorded);
-    const trouble = troubles.shift();
-    if (trouble === "silence") return;
-    if (trouble === "hang-up") return void request.socket.destroy();
-    if (trouble && "text" in trouble) return void response.writeHead(trouble.status).end(trouble.text);
-    const { status, body } = trouble
-      ? { status: trouble.status, body: { error: trouble.error } }
-      : answerOf(service, byKey, recorded);
-    response.writeHead(status, { "content-type": "application/json", "request-id": "req_1", ...trouble?.headers });
-    response.end(JSON.stringify(body));
-  };
-  const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("not listening on a port");
-  service.url = new URL(`http://127.0.0.1:${address.port}`);
-  return service;
+  const { url, recorded } = await startLoopback(
+    (request) => answerOf(sessions, byKey, request),
+    () => faultOf(troubles.shift()),
+  );
+  return { url: new URL(url), recorded, sessions };
 }

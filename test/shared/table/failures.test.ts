@@ -1,51 +1,32 @@
 import { createServer, type Socket } from "node:net";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 
-import { documentClient, openTable } from "../../../shared/table/table.ts";
+import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { listen } from "../../support/listen.ts";
 import { testTable } from "../../support/world.ts";
 
 const usage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
 const key = { PK: "TEST#failures", SK: "x" };
 
 /** A table at an address where `onConnect` decides what becomes of a connection. */
-async function tableAt(onConnect: (socket: Socket) => void) {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on("error", () => undefined));
-    onConnect(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
-  const client = documentClient({ endpoint: `http://127.0.0.1:${port}` });
-  const close = () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    client.destroy();
-  };
-  return { table: openTable(client, "gone", usage()), close };
+async function tableAt(onConnect: (socket: Socket) => void): Promise<Table> {
+  const client = documentClient({ endpoint: `http://127.0.0.1:${await listen(createServer(onConnect))}` });
+  onTestFinished(() => client.destroy());
+  return openTable(client, "gone", usage());
 }
 
 test("a table that never answers is a 503 within the life of a Lambda", { timeout: 15_000 }, async () => {
-  const { table, close } = await tableAt(() => undefined);
-  try {
-    await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
-  } finally {
-    close();
-  }
+  const table = await tableAt(() => undefined);
+  await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
 });
 
 test("a table that hangs up is a 503 that says when to try again", async () => {
-  const { table, close } = await tableAt((socket) => socket.destroy());
-  try {
-    const failed = { code: "upstream_unavailable", extras: { retry_after: 2 } };
-    await expect(table.get(key, z.unknown())).rejects.toMatchObject(failed);
-    await expect(table.commit(async () => ({ value: 1, writes: [{ delete: key }] }))).rejects.toMatchObject(failed);
-  } finally {
-    close();
-  }
+  const table = await tableAt((socket) => void socket.destroy());
+  const failed = { code: "upstream_unavailable", extras: { retry_after: 2 } };
+  await expect(table.get(key, z.unknown())).rejects.toMatchObject(failed);
+  await expect(table.commit(async () => ({ value: 1, writes: [{ delete: key }] }))).rejects.toMatchObject(failed);
 });
 
 test("a change that stays contested is a 503 busy, and changes nothing", async () => {

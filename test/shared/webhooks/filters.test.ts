@@ -26,7 +26,7 @@ test.each([
   `a.${"b".repeat(99)}`,
   7,
   null,
-])("%j is none", (pattern) => expect(EventPattern.safeParse(pattern).success).toBe(false));
+])("%j is no pattern of event types", (pattern) => expect(EventPattern.safeParse(pattern).success).toBe(false));
 
 test.each([
   ["*", "workspace.created", true],

@@ -4,6 +4,7 @@ import { planAdded, planRemoved } from "../../../shared/dns-records/plan.ts";
 import { recordsIn, type StoredRecord } from "../../../shared/dns-records/stored-record.ts";
 import type { RecordType } from "../../../shared/dns/rrset.ts";
 import { Problem } from "../../../shared/errors.ts";
+import { createLog } from "../../../shared/log.ts";
 import { embeddedDns, zoneAt } from "../../../shared/providers/dns-embedded.ts";
 import type { Dns } from "../../../shared/providers/dns.ts";
 import type { Table } from "../../../shared/table/table.ts";
@@ -11,7 +12,7 @@ import { syncZone } from "../../../shared/zones/sync.ts";
 import { getZone, newZone } from "../../../shared/zones/zone.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
-const log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+const log = createLog("silent", {});
 
 export const silence = (): Problem => new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 });
 
@@ -69,3 +70,10 @@ export async function newScene() {
 /** Names of so many records that their changes are noted as all. */
 export const many = (count: number, prefix = "n"): { name: string }[] =>
   Array.from({ length: count }, (_, index) => ({ name: `${prefix}${String(index).padStart(3, "0")}` }));
+
+export type Scene = Awaited<ReturnType<typeof newScene>>;
+
+/** Adds records as many at a time as a transaction has room for. */
+export async function addMany({ add }: Scene, names: { name: string }[]): Promise<void> {
+  for (let from = 0; from < names.length; from += 25) await add(...names.slice(from, from + 25));
+}

@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Dns } from "../../../shared/providers/dns.ts";
-import { many, newScene, silence } from "./scene.ts";
+import { many, newScene, silence, type Scene } from "./scene.ts";
 
-type Scene = Awaited<ReturnType<typeof newScene>>;
 type Change = { do: "add" | "remove"; name: string; type: "A" | "CNAME" } | { do: "add many" | "remove many" };
 /** What becomes of a call of the provider: it is done, or its answer is lost, or it never comes there. */
 type Fate = "done" | "answer lost" | "lost" | "pending";

@@ -2,20 +2,17 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { claiming, giveGroup, join, newGroup, newWorkspace } from "../../../support/auth.ts";
+import {
+  capabilityFor,
+  claiming,
+  giveGroup,
+  isSuperAdmin,
+  join,
+  newGroup,
+  newWorkspace,
+} from "../../../support/auth.ts";
 import { doors, storedOf, through } from "../../../support/doors.ts";
-import { request } from "../../../support/request.ts";
-import { newAccount, newMember, newServiceAccount, newUser, type Account } from "../../../support/world.ts";
-
-const capabilityFor = ({ id }: Account, subjectId: string, key: string, type = "user") => ({
-  account_id: id,
-  grant_kind: "capability",
-  subject_id: subjectId,
-  subject_type: type,
-  capability_key: key,
-});
-const isSuperAdmin = async (token: string) =>
-  (await request("GET", "/v1/public/me", { token })).body.is_super_admin as boolean;
+import { newAccount, newMember, newServiceAccount, newUser } from "../../../support/world.ts";
 
 describe.each(doors)("by %s", (door) => {
   const attempt = through(door);

@@ -2,21 +2,11 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { claiming, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { capabilityFor, claiming, isSuperAdmin, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
 import { doors, masked, storedOf, through } from "../../../support/doors.ts";
-import { request } from "../../../support/request.ts";
-import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser, type Account } from "../../../support/world.ts";
+import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser } from "../../../support/world.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const capabilityFor = ({ id }: Account, subjectId: string, key: string, type = "user") => ({
-  account_id: id,
-  grant_kind: "capability",
-  subject_id: subjectId,
-  subject_type: type,
-  capability_key: key,
-});
-const isSuperAdmin = async (token: string) =>
-  (await request("GET", "/v1/public/me", { token })).body.is_super_admin as boolean;
 
 describe.each(doors)("by %s", (door) => {
   const attempt = through(door);

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
 import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { statusesOf } from "../../../support/request.ts";
 import { newAccount, newMember, newSuperAdmin, type Account, type User } from "../../../support/world.ts";
 
 describe.each(doors)("by %s", (door) => {
@@ -109,7 +110,7 @@ describe.each(doors)("by %s", (door) => {
       const answers = await Promise.all(
         moves.map(([group, parent]) => update(account, group.id, { parent_id: parent.id }, account.owner)),
       );
-      expect(answers.map(({ status }) => status).toSorted((x, y) => x - y)).toEqual([200, 200, 409]);
+      expect(statusesOf(answers)).toEqual([200, 200, 409]);
       expect(answers.find(({ status }) => status === 409)?.body.code).toBe("group_cycle");
     }
   });

@@ -62,7 +62,7 @@ test.each([
   [{ plan_id: "per_dedicated_ip", effective_date: "2020-01-01" }, "effective_date"],
   [{ plan_id: "per_dedicated_ip", effective_date: "tomorrow" }, "effective_date"],
   [{ plan_id: "per_dedicated_ip", effective_date: "2027-02-30" }, "effective_date"],
-])("refuses %j", async (body, place) => {
+])("refuses %j at its place", async (body, place) => {
   const answer = await change(await newAccount(), body);
   expect([answer.status, answer.body.detail?.[0].loc]).toEqual([422, ["body", place]]);
 });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 
-import { changesOf, StoredChange } from "../../../../shared/changes/record.ts";
-import { readEntries } from "../../../../shared/table/journal.ts";
 import { setStored } from "../../../support/domain-work.ts";
 import { uniqueName } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/doors.ts";
-import { at, home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
+import { aliasesOf, at, home, send, stocked } from "../../../support/mailboxes.ts";
+import { recorded } from "../../../support/recorded.ts";
+import { statusesOf } from "../../../support/request.ts";
 import { newRoomyAccount } from "../../../support/roomy.ts";
-import { newMember, testTable, type Account } from "../../../support/world.ts";
+import { newMember, type Account } from "../../../support/world.ts";
 
 /** An account with a domain and mailboxes in it. */
 async function scene(locals = ["ada"], name = uniqueName()) {
@@ -19,9 +19,6 @@ async function scene(locals = ["ada"], name = uniqueName()) {
 
 const create = (account: Account, mailbox: string, body: unknown, options = {}) =>
   send(account, "POST", at(mailbox, "/aliases"), body, options);
-
-const aliasesOf = async (account: Account, mailbox: string): Promise<unknown[]> =>
-  (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
 
 test("answers the whole address, whether the local part or the address was given, in any spelling", async () => {
   const { account, id, name } = await scene(["ada"], `bücher-${uniqueName("b", "example-x.com")}`);
@@ -46,8 +43,8 @@ test("a mailbox is found by its address to give it an alias, and is changed by t
   const { body, headers } = await send(account, "GET", at(id));
   expect(body.aliases).toEqual([{ alias: `sales@${name}`, is_catch_all: false }]);
   expect(headers["etag"]).not.toBe(before);
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
-  expect(StoredChange.parse(rows[0])).toMatchObject({
+  const [change] = await recorded(account);
+  expect(change).toMatchObject({
     type: "mailbox.updated",
     before: { aliases: [] },
     after: { aliases: [{ alias: `sales@${name}` }] },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { added, at, home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
+import { added, aliasesOf, at, home, send, stocked } from "../../../support/mailboxes.ts";
+import { statusesOf } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 /** Two mailboxes, of which the first has aliases. */
@@ -14,9 +15,6 @@ async function scene(...aliases: string[]) {
 
 const remove = (account: Account, mailbox: string, alias: string) =>
   send(account, "DELETE", at(mailbox, `/aliases/${alias}`));
-
-const aliasesOf = async (account: Account, mailbox: string): Promise<unknown[]> =>
-  (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
 
 test("deletes by the local part, the whole address and `*`, in any case and percent-encoded", async () => {
   const { account, name, ada } = await scene("one", "two", "three", "*", "four");

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, newGroup, statusOf } from "../../../../support/auth.ts";
 import { doors, masked, storedOf, through } from "../../../../support/doors.ts";
+import { statusesOf } from "../../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, type Account } from "../../../../support/world.ts";
 
 describe.each(doors)("by %s", (door) => {
@@ -62,7 +63,7 @@ describe.each(doors)("by %s", (door) => {
     await join(account, group, user.id);
     await join(account, group, randomUUID());
     const answers = await Promise.all(Array.from({ length: 5 }, () => remove(account, group.id, user.id)));
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404, 404, 404]);
+    expect(statusesOf(answers)).toEqual([200, 404, 404, 404, 404]);
     const args = { account_id: account.id, group_id: group.id };
     expect((await attempt("auth.groups.members.list", args, account.owner)).body.total).toBe(1);
   });

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+
+import { advanceDomain } from "../../../shared/domains/advance.ts";
+import { getZone, zoneKey } from "../../../shared/zones/zone.ts";
+import { leftOf, remove } from "../../support/domain-deletions.ts";
+import {
+  advance,
+  dig,
+  quicklyActive,
+  stored,
+  storedAs,
+  withRecords,
+  workAt,
+  write,
+} from "../../support/domain-work.ts";
+import { domainsRequest } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
+import { newAccount, newMember, testTable } from "../../support/world.ts";
+
+/** Which of these calls write. */
+const writes = /^(?:Transact|Put|Update|Delete)/;
+
+test("whatever a deletion that dies has done, deleting it again or the worker does the rest", async () => {
+  const account = await newAccount();
+  const scene = async () => {
+    const domain = await quicklyActive(account);
+    await withRecords(account, domain.name, 14);
+    await newMember(account, { role: "viewer", scope: { type: "domain", id: domain.id } });
+    return domain;
+  };
+  const whole = await scene();
+  const { calls } = await withFault(undefined, -1, () => remove(account, whole.name));
+  const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
+  expect(places.length).toBeGreaterThan(5);
+  for (const [index, at] of places.entries()) {
+    const domain = await scene();
+    const { value: died } = await withFault("answer lost", at, () => remove(account, domain.name));
+    expect([200, 503], died.text).toContain(died.status);
+    const left = await stored(account, domain.name);
+    if (left && index % 2 === 0) expect((await remove(account, domain.name)).status).toBe(200);
+    else if (left) await advance(account, domain.name);
+    expect(await leftOf(account, domain), `dead at call ${at}`).toEqual([]);
+    expect(await dig(domain.name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
+  }
+  expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
+});
+
+test("takes a zone away whose making died before anybody wrote down that it is there", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const { id } = await storedAs(account, name);
+  await write({ update: zoneKey(account.id, id), remove: ["zone_id"], set: { dirty: ["*"], held: [] } });
+  expect((await remove(account, name)).status).toBe(200);
+  expect(await dig(name, "MX")).toBe("EREFUSED");
+});
+
+test("waits for whoever is bringing the zone up to date, so that none is left behind", async () => {
+  const account = await newAccount();
+  const domain = await quicklyActive(account);
+  const { id, name } = domain;
+  const until = new Date(Date.now() + 100_000);
+  await write({
+    update: zoneKey(account.id, id),
+    set: { lease_owner: "somebody", lease_until: until.toISOString() },
+  });
+  expect((await remove(account, name)).status).toBe(200);
+  expect((await domainsRequest(account, "GET", `/${name}`)).body).toMatchObject({ status: "releasing" });
+  expect((await getZone(testTable(), account.id, id))?.wanted).toBe(false);
+  const { due_at } = await storedAs(account, name);
+  expect(Date.parse(due_at ?? "")).toBeGreaterThan(until.getTime());
+  await advanceDomain(account.id, id, due_at ?? "", workAt(new Date(due_at ?? "")));
+  expect(await leftOf(account, domain)).toEqual([]);
+  expect(await dig(name, "MX")).toBe("EREFUSED");
+});

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+
+import { beforeAll, describe, expect, test } from "vitest";
+
+import { newWorkspace } from "../../support/auth.ts";
+import { contact, domainsRequest, funded, listedDomains, uniqueName } from "../../support/domains.ts";
+import { wallet } from "../../support/purchases.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import type { Account } from "../../support/world.ts";
+
+describe("refused at its place", () => {
+  let account: Account;
+  let workspace_id: string;
+  beforeAll(async () => {
+    account = await funded(await newRoomyAccount(), 100_000);
+    workspace_id = await newWorkspace(account, "Here");
+  });
+  const send = (body: object) =>
+    domainsRequest(account, "POST", "/purchase", {
+      workspace_id,
+      domains: [uniqueName()],
+      contact_info: contact,
+      ...body,
+    });
+
+  test.each<[body: object, loc: (string | number)[], type: string]>([
+    [{ domains: [] }, ["domains"], "too_short"],
+    [{ domains: Array.from({ length: 51 }, (_, index) => `name-${index}.com`) }, ["domains"], "too_long"],
+    [{ domains: "example.com" }, ["domains"], "array_type"],
+    [{ domains: ["ok-name.com", "no name"] }, ["domains", 1], "value_error"],
+    [{ domains: ["co.uk"] }, ["domains", 0], "value_error"],
+    [{ domains: ["name.test"] }, ["domains", 0], "value_error"],
+    [{ domains: [`${"x".repeat(64)}.com`] }, ["domains", 0], "value_error"],
+    [{ domains: [7] }, ["domains", 0], "string_type"],
+    [{ contact_info: undefined }, ["contact_info"], "missing"],
+    [{ workspace_id: undefined }, ["workspace_id"], "missing"],
+    [{ workspace_id: randomUUID() }, ["workspace_id"], "not_found"],
+    [{ max_total: "0" }, ["max_total"], "value_error"],
+    [{ max_total: "50000.01" }, ["max_total"], "value_error"],
+    [{ max_total: null }, ["max_total"], "value_error"],
+    [{ years: 2 }, ["years"], "extra_forbidden"],
+  ])("%#: $1", async (body, loc, type) => {
+    const answer = await send(body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toEqual([{ loc: ["body", ...loc], type, msg: expect.any(String) }]);
+  });
+
+  test.each<[member: string, value: unknown, message: RegExp]>([
+    ["first_name", "", /./],
+    ["last_name", "  ", /./],
+    ["organization", "x".repeat(256), /./],
+    ["email", "ada", /./],
+    ["email", "ada@example.com\n", /./],
+    ["phone", "14155552671", /E\.164/],
+    ["phone", "+1 415 555 2671", /E\.164/],
+    ["phone", "+1415555", /telephone number/],
+    ["phone", "+999123456789", /telephone number/],
+    ["address_1", "a\u0000b", /control/],
+    ["city", "\u200b", /seen/],
+    ["state", undefined, /required/],
+    ["zip", "9".repeat(33), /./],
+    ["zip", 94_105, /string/],
+    ["country", "USA", /two capital letters/],
+    ["country", "us", /two capital letters/],
+    ["country", "XX", /no country code/],
+    ["country", "UK", /no country code/],
+    ["country", "XK", /no country code/],
+    ["fax", "+14155552671", /not known/],
+  ])("contact: %s %j", async (member, value, message) => {
+    const answer = await send({ contact_info: { ...contact, [member]: value } });
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toMatchObject([
+      { loc: ["body", "contact_info", member], msg: expect.stringMatching(message) },
+    ]);
+  });
+
+  test("all that is wrong with an empty contact, and nothing of it all was bought", async () => {
+    const { body } = await send({ contact_info: {} });
+    expect(body.detail.map(({ loc }: { loc: string[] }) => loc[2]).toSorted()).toEqual(Object.keys(contact).toSorted());
+    expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+    expect((await listedDomains(account)).total).toBe(0);
+  });
+
+  test.each(["AQ", "GB", "TF", "DE", "AX", "SX", "ZW"])("but not a contact in %s", async (country) => {
+    const { body } = await send({ contact_info: { ...contact, country }, domains: [`taken-${uniqueName()}`] });
+    expect(body).toMatchObject({ failed_count: 1 });
+  });
+});

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+
+import { visibleTextError } from "../../../shared/text.ts";
+import { storedOf } from "../../support/doors.ts";
+import { addMailbox, home, listed, person } from "../../support/mailboxes.ts";
+import { newAccount } from "../../support/world.ts";
+
+const dots = "Two dots cannot stand side by side";
+const ends = "It must begin and end with a letter or a digit";
+const letters = "Only the letters a to z are given out in addresses";
+const charset = "Only letters, digits, dots, hyphens and underscores are allowed";
+
+const refusedLocals: [local: string, message: string][] = [
+  ["", "The local part is empty"],
+  ["  ", "The local part is empty"],
+  ["a".repeat(65), "The local part is longer than 64 characters"],
+  ["ada@example.com", "Write the part before the @ alone: the domain is said apart"],
+  ["@", "Write the part before the @ alone: the domain is said apart"],
+  ['"ada lovelace"', "Quoted local parts are not given out"],
+  ["ada+lists", "A + is for sub-addresses: mail to name+anything comes to name"],
+  ["büro", letters],
+  ["аda", letters],
+  ["ada\u0000", letters],
+  ["a\nb", letters],
+  ["ada\u200b", letters],
+  ["\ud800", letters],
+  ["a..b", dots],
+  ["..", dots],
+  [".ada", ends],
+  ["ada.", ends],
+  ["-ada", ends],
+  ["ada-", ends],
+  ["_ada", ends],
+  ["_", ends],
+  ["*", ends],
+  ["ada lovelace", charset],
+  ["ada/lovelace", charset],
+  ["ada*", ends],
+  ["a'b", charset],
+  ["a%b", charset],
+  ["a#b", charset],
+];
+
+test("refuses a local part with what is wrong with it at its place, and keeps nothing", async () => {
+  const account = await newAccount();
+  const { name: domain } = await home(account);
+  const before = await storedOf(account);
+  for (const [local_part, msg] of refusedLocals) {
+    const answer = await addMailbox(account, { ...person("ada"), domain, local_part });
+    expect([answer.status, answer.body.detail], local_part).toEqual([
+      422,
+      [{ loc: ["body", "local_part"], msg, type: "value_error" }],
+    ]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+const refusedNames: [value: unknown, message: string][] = [
+  ["", "Too small: expected string to have >=1 characters"],
+  ["   ", "Too small: expected string to have >=1 characters"],
+  ["a".repeat(101), "Too big: expected string to have <=100 characters"],
+  ["Ada\nLovelace", visibleTextError],
+  ["A\rda", visibleTextError],
+  ["Ada\u0000", visibleTextError],
+  ["\u200b", visibleTextError],
+  ["Ada\ud800", visibleTextError],
+  [7, "Invalid input: expected string, received number"],
+  [null, "Invalid input: expected string, received null"],
+];
+
+test("refuses a name with what is wrong with it at its place", async () => {
+  const account = await newAccount();
+  const { name: domain } = await home(account);
+  for (const member of ["first_name", "last_name"]) {
+    for (const [value, msg] of refusedNames) {
+      const answer = await addMailbox(account, { domain, ...person("ada"), [member]: value });
+      expect([answer.status, answer.body.detail], JSON.stringify(value)).toEqual([
+        422,
+        [expect.objectContaining({ loc: ["body", member], msg })],
+      ]);
+    }
+    const without: Record<string, unknown> = { domain, ...person("ada") };
+    delete without[member];
+    expect((await addMailbox(account, without)).body.detail).toMatchObject([
+      { loc: ["body", member], type: "missing" },
+    ]);
+  }
+  expect((await listed(account)).total).toBe(0);
+});
+
+test("refuses a password and other members it does not know", async () => {
+  const account = await newAccount();
+  const { name: domain } = await home(account);
+  for (const member of ["password", "aliases", "quota", "status"]) {
+    const answer = await addMailbox(account, { domain, ...person("ada"), [member]: "correct horse" });
+    expect(answer.body.detail).toMatchObject([{ loc: ["body", member], type: "extra_forbidden" }]);
+  }
+});

@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+
+import { a, cname, delegated, internet, ns, record, responseTo, serving } from "../../support/dns-network.ts";
+import { name, noAddress, replying } from "./bad-nameservers.ts";
+
+test("looks up three of fifty nameservers without glue", async () => {
+  const net = await internet();
+  const victim = await net.add(serving({ name: "victim.test", rrsets: [] }));
+  const hosts = Array.from({ length: 50 }, (_, index) => `host${index}.victim.test`);
+  net.registered.push(...delegated("victim.test", victim), ns(name, ...hosts));
+  expect(await net.open().resolve(name, "A")).toEqual(noAddress);
+  expect(victim.asked.length).toBe(3);
+});
+
+test("asks at most thirteen servers of a zone", async () => {
+  const net = await internet();
+  const bad = { udp: replying(() => ({ flags: 5 })) };
+  const servers = await Promise.all(Array.from({ length: 30 }, () => net.addAsLiked(bad)));
+  net.registered.push(...delegated(name, ...servers));
+  await net.open().resolve(name, "A");
+  expect(servers.flatMap(({ asked }) => asked).length).toBe(13);
+});
+
+test("gives up on nameservers that can only be found through each other", async () => {
+  const net = await internet();
+  net.registered.push(ns(name, "ns.other.test"), ns("other.test", `ns.${name}`), ns("own.test", "ns.own.test"));
+  const resolver = net.open();
+  expect(await resolver.resolve(name, "A")).toEqual(noAddress);
+  expect(net.registry.asked).toEqual(["example.test A", "ns.other.test A", "ns.example.test A"]);
+  expect(await resolver.resolve("own.test", "A")).toMatchObject({ status: "unknown" });
+  expect(net.registry.asked.length).toBe(4);
+});
+
+test("sends no more than its budget, however the lookups branch", async () => {
+  const net = await internet();
+  const tree = await net.addAsLiked({
+    udp: (query, send) => {
+      const [question] = query.questions ?? [];
+      const hosts = [1, 2, 3].map((branch) => record(question?.name ?? "", "NS", `ns.${branch}${question?.name}`));
+      send(responseTo(query, { flags: 0, authorities: hosts }));
+    },
+  });
+  const root = await net.addAsLiked({
+    udp: (query, send) =>
+      send(
+        responseTo(query, {
+          flags: 0,
+          authorities: [record("test", "NS", "t.test")],
+          additionals: [record("t.test", "A", tree.address)],
+        }),
+      ),
+  });
+  const resolver = net.open({ roots: [root.endpoint], maxQueries: 20 });
+  expect(await resolver.resolve("x.test", "A")).toMatchObject({ status: "unknown" });
+  expect(tree.asked.length + root.asked.length).toBeLessThanOrEqual(20);
+});
+
+test("stops when a question has sent as many messages as it may", async () => {
+  const net = await internet(...delegated(name, { address: "8.8.0.99" }));
+  expect(await net.open({ maxQueries: 2 }).resolve(name, "A")).toEqual({
+    status: "unknown",
+    reason: "it takes too many queries to find out",
+  });
+});
+
+test("stops when a question has taken as long as it may", async () => {
+  const net = await internet();
+  const servers = await Promise.all(Array.from({ length: 4 }, () => net.addAsLiked({})));
+  net.registered.push(...delegated(name, ...servers));
+  expect(await net.open({ tryTimeoutMs: 150, timeoutMs: 250 }).resolve(name, "A")).toEqual({
+    status: "unknown",
+    reason: "the nameservers of example.test do not answer in time",
+  });
+  expect(servers.flatMap(({ asked }) => asked).length).toBeLessThan(servers.length);
+});
+
+test("follows referrals down to a name of many labels, each to the next one", async () => {
+  const net = await internet();
+  const deep = await net.addAsLiked({
+    udp: (query, send) => {
+      const [asked] = query.questions ?? [];
+      const depth = deep.asked.length;
+      const zone = (asked?.name ?? "")
+        .split(".")
+        .slice(-2 - depth)
+        .join(".");
+      send(
+        responseTo(query, {
+          flags: 0,
+          authorities: [record(zone, "NS", `ns.${zone}`)],
+          additionals: [record(`ns.${zone}`, "A", deep.address)],
+        }),
+      );
+    },
+  });
+  net.registered.push(...delegated(name, deep));
+  expect(await net.open().resolve(`${"a.".repeat(60)}${name}`, "A")).toMatchObject({ status: "unknown" });
+  expect(deep.asked.length).toBeGreaterThan(10);
+  expect(deep.asked.length).toBeLessThanOrEqual(16);
+});
+
+test("reports CNAMEs that lead out to another domain and back in a circle", async () => {
+  const net = await internet();
+  const server = await net.add(
+    serving(
+      { name, rrsets: [cname(`www.${name}`, "www.other.test")] },
+      { name: "other.test", rrsets: [cname("www.other.test", `www.${name}`)] },
+    ),
+  );
+  net.registered.push(...delegated(name, server), ns("other.test", `ns1.${name}`));
+  expect(await net.open().resolve(`www.${name}`, "TXT")).toMatchObject({
+    reason: "its CNAME records lead in a circle",
+  });
+});
+
+test("takes no alias for a nameserver's address", async () => {
+  const net = await internet();
+  const server = await net.add(
+    serving({
+      name: "hosts.test",
+      rrsets: [cname("ns.hosts.test", "real.hosts.test"), a("real.hosts.test", "8.8.0.99")],
+    }),
+  );
+  net.registered.push(...delegated("hosts.test", server), ns(name, "ns.hosts.test"));
+  expect(await net.open().resolve(name, "A")).toEqual(noAddress);
+  expect(server.asked).toEqual(["ns.hosts.test A"]);
+});

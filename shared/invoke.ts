@@ -1,10 +1,8 @@
-import { asSuperAdmin, standingOf } from "./auth/access.ts";
-import { viewOf } from "./auth/capabilities.ts";
-import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "./auth/permissions.ts";
+import type { Permissions } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
+import { authorize, type Authorized } from "./authorize.ts";
 import type { Author } from "./changes/record.ts";
 import { recorder } from "./changes/recorder.ts";
-import { InvalidInput, notFound, Problem } from "./errors.ts";
 import { claimKey, type Claim } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Charge } from "./limits/limiter.ts";
@@ -76,7 +74,7 @@ async function chargeFor(route: Route, { params }: RawInput, principal: Principa
   });
 }
 
-type Decided = { input: ParsedInput; permissions: Permissions; found?: Located<unknown> | undefined };
+type Decided = Authorized & { input: ParsedInput };
 
 async function decide(route: Route, raw: RawInput, principal: Principal, table: Table): Promise<Decided> {
   const input = parseInput(route, raw);
@@ -136,75 +134,4 @@ async function run(
     await claim?.release();
     throw error;
   }
-}
-
-/** 401 is settled: 404, 422, 403, or what the principal may do with what. */
-async function authorize(
-  route: Route,
-  input: ParsedInput,
-  principal: Principal,
-  table: Table,
-): Promise<Omit<Decided, "input">> {
-  const accountId = input.params["account_id"];
-  if (typeof accountId !== "string" || route.public) {
-    const found = await route.subject?.find(input, table);
-    if (route.subject && !found) throw missing(route, input);
-    return { permissions: noPermissions, found };
-  }
-  const [own, found] = await Promise.all([
-    standingOf(table, principal, accountId, route.access === "write"),
-    route.subject?.find(input, table),
-  ]);
-  const scopes = scopesOf(route, input, found);
-  const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
-  const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
-  if (!permissions.member) throw notFound();
-  if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, scopes, permissions);
-  if (route.subject && !found) throw missing(route, input);
-  const isStopped = accountStatus === "closed" || (accountStatus === "suspended" && !route.whileSuspended);
-  if (route.access === "write" && isStopped) {
-    throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
-  }
-  return { permissions, found };
-}
-
-/** The thing the input names and what contains it; undefined where the route is about the account, or narrows itself. */
-function scopesOf({ scope, subject }: Route, { params }: ParsedInput, found?: Located<unknown>): Scope[] | undefined {
-  if (subject) return found?.scopes ?? [];
-  return typeof scope === "function" ? scope(params) : undefined;
-}
-
-function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, permissions: Permissions): boolean {
-  if (capability === null) return permissions.member;
-  if (scope === "visible") return holdsAnywhere(permissions, capability);
-  return covers(permissions, capability, scopes ?? []);
-}
-
-/** Whether a list would show these permissions less than the whole account. */
-const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
-  scope === "visible" && capability !== null && !covers(permissions, capability, []);
-
-/**
- * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.
- * Who holds it elsewhere gets the same answer for a thing outside of their scopes and for one that does not exist.
- */
-function refusal(
-  route: Route,
-  input: ParsedInput,
-  scopes: Scope[] | undefined,
-  permissions: Permissions,
-): Problem | InvalidInput {
-  const { capability } = route;
-  if (capability === null) return notFound();
-  const view = viewOf(capability);
-  const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (scopes && !nowhere && !covers(permissions, view, scopes)) return missing(route, input);
-  return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
-}
-
-/** The answer for a thing that is not there, or that the caller does not see. */
-function missing({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
-  if (subject === undefined || subject.at === "path") return notFound();
-  const { at, missing: msg = "There is no such thing in this account that you can see" } = subject;
-  return new InvalidInput([{ loc: [...(typeof at === "function" ? at(input) : at)], msg, type: "not_found" }]);
 }

@@ -11,7 +11,9 @@ import { newAccount, newUser, type Account } from "../support/world.ts";
 
 const tagged = routes.filter(({ etag }) => etag);
 const getterOf = ({ path }: Route): Route => {
-  const getter = tagged.find((route) => route.method === "GET" && route.path === path);
+  const getter = tagged.find(
+    (route) => route.method === "GET" && (path === route.path || path === `${route.path}/active`),
+  );
   if (!getter) throw new Error(`nothing reads ${path} with its tag`);
   return getter;
 };

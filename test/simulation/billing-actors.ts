@@ -12,6 +12,7 @@ import { InvalidInput, Problem } from "../../shared/errors.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";
+import { actingIn, type Act as ActIn } from "./acting.ts";
 import {
   committer,
   contextOf,
@@ -28,7 +29,7 @@ import {
 import type { Random } from "./random.ts";
 import { mustHold, type Actor, type World } from "./world.ts";
 
-export type Act = (scene: Scene, world: World, random: Random, accountId: string) => Promise<unknown>;
+type Act = ActIn<Scene>;
 
 /** Answers that a caller may get; whatever else is thrown is a mistake. */
 const answers = new Set(["busy", "upstream_unavailable", "plan_unchanged", "plan_cancelled", "payment_due"]);
@@ -38,35 +39,24 @@ const isAnswer = (error: unknown): error is Error =>
     ? answers.has(error.code)
     : error instanceof MovementConflict || error instanceof InvalidInput;
 
-const acting = (scene: Scene, name: string, weight: number, act: Act): Actor => ({
-  name,
-  weight,
-  run: async (world, random) => {
-    try {
-      await act(scene, world, random, random.pick(scene.accounts));
-      world.note("done");
-    } catch (error) {
-      if (!isAnswer(error)) throw error;
-      world.note(`learns: ${error.message}`);
-    }
-  },
-});
-
-export const billingActors = (scene: Scene): Actor[] => [
-  acting(scene, "day", 10, day),
-  acting(scene, "calendar", 6, calendar),
-  acting(scene, "deliver", 8, deliver),
-  acting(scene, "visit", 5, async (_, world, random) => visitCheckout(scene, world, random)),
-  acting(scene, "top-up", 3, topUp),
-  acting(scene, "spend", 3, spend),
-  acting(scene, "hold", 3, hold),
-  acting(scene, "resolve", 4, resolve),
-  acting(scene, "change-plan", 3, change),
-  acting(scene, "cancel-plan", 2, cancel),
-  acting(scene, "usage", 4, use),
-  acting(scene, "operator", 2, operate),
-  acting(scene, "read", 1, read),
-];
+export const billingActors = (scene: Scene): Actor[] => {
+  const acting = actingIn(scene, isAnswer);
+  return [
+    acting("day", 10, day),
+    acting("calendar", 6, calendar),
+    acting("deliver", 8, deliver),
+    acting("visit", 5, async (_, world, random) => visitCheckout(scene, world, random)),
+    acting("top-up", 3, topUp),
+    acting("spend", 3, spend),
+    acting("hold", 3, hold),
+    acting("resolve", 4, resolve),
+    acting("change-plan", 3, change),
+    acting("cancel-plan", 2, cancel),
+    acting("usage", 4, use),
+    acting("operator", 2, operate),
+    acting("read", 1, read),
+  ];
+};
 
 const day: Act = (scene, world, random, accountId) => {
   const last = plusDays(yesterdayOf(scene, world), random.chance(0.2) ? -random.between(1, 40) : 0);

@@ -7,6 +7,8 @@ import { movementKey } from "../../shared/ledger/ledger.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { keyOf } from "../support/memory-writes.ts";
+import { mixed } from "./acting.ts";
+import { worldBefore } from "./beforehand.ts";
 import { billingActors } from "./billing-actors.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
 import { contextOf, dayMs, newId, nowOf, providerOf, silent, yesterdayOf, type Scene } from "./billing-scene.ts";
@@ -14,7 +16,7 @@ import { standingInvariant } from "./billing-standing-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
 import type { Random } from "./random.ts";
-import { mustHold, type Actor, type Module, type World } from "./world.ts";
+import { mustHold, type Module, type World } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
 
@@ -33,7 +35,7 @@ export const billingModule: Module = {
     const aheadMs = random.between(0, 900) * dayMs;
     const scene: Scene = { accounts, aheadMs, checkouts: [], events: [], holds: [], ids: 0 };
     return {
-      actors: mixed(billingActors(scene), random),
+      actors: mixed(billingActors(scene), themes, random),
       prepare: (table, now) => prepare(scene, table, now),
       quiet: (world) => quiet(scene, world),
       invariants: () =>
@@ -55,23 +57,10 @@ const themes = [
   ["spend", "hold", "resolve"],
 ];
 
-/** Most schedules do much of a few things that get in each other's way, and little of the rest. */
-function mixed(actors: readonly Actor[], random: Random): Actor[] {
-  const theme = random.pick(themes);
-  return actors.map((actor) => ({ ...actor, weight: actor.weight + (theme.includes(actor.name) ? 20 : 0) }));
-}
-
 async function prepare(scene: Scene, table: Table, now: Date): Promise<void> {
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
   const at = nowOf(scene, { now: () => now })();
-  const world: World = {
-    table,
-    now: () => now,
-    pause: async () => undefined,
-    peek: () => undefined,
-    watch: () => () => undefined,
-    note: () => undefined,
-  };
+  const world = worldBefore(table, now);
   for (const id of scene.accounts) {
     await createAccount(table, { id, client, name: "An account", ownerId: id }, at);
     const outside = { payments: providerOf(scene, world, []), publicUrl: "http://here" };

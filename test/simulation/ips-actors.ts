@@ -10,12 +10,13 @@ import { carryOnOne } from "../../shared/dedicated-ips/sweep.ts";
 import type { IpWork } from "../../shared/dedicated-ips/work.ts";
 import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
 import { InvalidInput, Problem, type ProblemCode } from "../../shared/errors.ts";
+import { actingIn, type Act as ActIn } from "./acting.ts";
 import { contextOf, dayMs, nowOf } from "./billing-scene.ts";
 import { ipWorkOf, resolverOf, stockName, stockOf, type Due, type IpScene } from "./ips-scene.ts";
 import type { Random } from "./random.ts";
 import type { Actor, World } from "./world.ts";
 
-type Act = (scene: IpScene, world: World, random: Random, accountId: string) => Promise<unknown>;
+type Act = ActIn<IpScene>;
 
 /** Answers that a caller may get; whatever else is thrown is a mistake. */
 const answers = new Set<ProblemCode>([
@@ -31,35 +32,26 @@ const answers = new Set<ProblemCode>([
   "domain_not_ready",
 ]);
 
-const acting = (scene: IpScene, name: string, weight: number, act: Act): Actor => ({
-  name,
-  weight,
-  run: async (world, random) => {
-    try {
-      await act(scene, world, random, random.pick(scene.accounts));
-      world.note("done");
-    } catch (error) {
-      const isAnswer = error instanceof InvalidInput || (error instanceof Problem && answers.has(error.code));
-      if (!isAnswer) throw error;
-      world.note(`learns: ${error.message}`);
-    }
-  },
-});
+const isAnswer = (error: unknown): error is Error =>
+  error instanceof InvalidInput || (error instanceof Problem && answers.has(error.code));
 
-export const ipActors = (scene: IpScene): Actor[] => [
-  acting(scene, "claim", 5, claim),
-  acting(scene, "host", 5, host),
-  acting(scene, "authorize", 12, authorize),
-  acting(scene, "publish", 6, publish),
-  acting(scene, "name", 3, rename),
-  acting(scene, "ip-work", 16, work),
-  acting(scene, "assign", 14, (...given) => moving("assign", ...given)),
-  acting(scene, "unassign", 8, (...given) => moving("unassign", ...given)),
-  acting(scene, "delete", 5, remove),
-  acting(scene, "delete-domain", 1, removeDomain),
-  acting(scene, "restock", 2, (_, world, random) => returnStock(world.table, random.pick(stockOf(3)))),
-  acting(scene, "wait", 5, wait),
-];
+export const ipActors = (scene: IpScene): Actor[] => {
+  const acting = actingIn(scene, isAnswer);
+  return [
+    acting("claim", 5, claim),
+    acting("host", 5, host),
+    acting("authorize", 12, authorize),
+    acting("publish", 6, publish),
+    acting("name", 3, rename),
+    acting("ip-work", 16, work),
+    acting("assign", 14, (...given) => moving("assign", ...given)),
+    acting("unassign", 8, (...given) => moving("unassign", ...given)),
+    acting("delete", 5, remove),
+    acting("delete-domain", 1, removeDomain),
+    acting("restock", 2, (_, world, random) => returnStock(world.table, random.pick(stockOf(3)))),
+    acting("wait", 5, wait),
+  ];
+};
 
 const claim: Act = (scene, world, _, accountId) =>
   claimIp({ accountId, optionId: scene.option, name: undefined }, contextOf(scene, world, accountId));

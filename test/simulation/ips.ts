@@ -1,5 +1,4 @@
 import { createAccount } from "../../shared/accounts/operate.ts";
-import { handlePayment } from "../../shared/billing/payments.ts";
 import { walletOf } from "../../shared/billing/wallet.ts";
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
 import { claimIp } from "../../shared/dedicated-ips/claim.ts";
@@ -16,7 +15,8 @@ import type { Write } from "../../shared/table/writes.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
 import { getZone, zoneDueKey, zoneKey } from "../../shared/zones/zone.ts";
 import { keyOf } from "../support/memory-writes.ts";
-import { contextOf, newId, silent } from "./billing-scene.ts";
+import { fund, worldBefore } from "./beforehand.ts";
+import { contextOf } from "./billing-scene.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ipActors } from "./ips-actors.ts";
 import { ipInvariant } from "./ips-books.ts";
@@ -63,14 +63,7 @@ export const ipsModule: Module = {
 
 /** Two accounts with some money and a few domains, half of them with records, and an operator's stock. */
 async function prepare(scene: IpScene, table: Table, now: Date, random: Random): Promise<void> {
-  const world: World = {
-    table,
-    now: () => now,
-    pause: async () => undefined,
-    peek: () => undefined,
-    watch: () => () => undefined,
-    note: () => undefined,
-  };
+  const world = worldBefore(table, now);
   for (const ip of stockOf(3)) {
     const rest = { option_id: scene.option, country_code: "DE", asn: 64_500, relay: "10.0.0.7:25" };
     await addStock(table, { ip, rdns: stockName(ip), ...rest });
@@ -78,7 +71,7 @@ async function prepare(scene: IpScene, table: Table, now: Date, random: Random):
   const client = { id: "90000000-0000-4000-8000-000000000000", name: "A client" };
   for (const id of scene.accounts) {
     await createAccount(table, { id, client, name: "An account", ownerId: id }, now);
-    await fund(scene, table, now, { accountId: id, amount: random.pick([2_500, 10_000, 100_000]) });
+    await fund(scene, world, id, random.pick([2_500, 10_000, 100_000]));
     const context = contextOf(scene, world, id);
     const workspace = await addWorkspace(id, "One", context);
     for (let index = 0; index < 4; index++) {
@@ -120,25 +113,4 @@ async function activate(accountId: string, id: string, context: ReturnType<typeo
     const { writes, changes } = await planActivation(table, domain, dkim, now());
     return { value: undefined, writes, changes };
   });
-}
-
-/** Money that was paid before anybody looked; the provider tells of it. */
-async function fund(
-  scene: IpScene,
-  table: Table,
-  now: Date,
-  { accountId, amount }: { accountId: string; amount: number },
-): Promise<void> {
-  const event = {
-    id: newId(scene, "event"),
-    type: "paid" as const,
-    checkoutId: newId(scene, "checkout"),
-    reference: newId(scene, "reference"),
-    accountId,
-    amount,
-    currency: "USD",
-    at: now,
-  };
-  scene.events.push({ event, isKnown: true });
-  await handlePayment(event, { table, now: () => now, log: silent });
 }

@@ -1,3 +1,4 @@
+import { accountKey, StoredAccount } from "./accounts/account.ts";
 import { asSuperAdmin, standingOf } from "./auth/access.ts";
 import { viewOf } from "./auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "./auth/permissions.ts";
@@ -20,7 +21,7 @@ export async function authorize(
   const accountId = input.params["account_id"];
   if (typeof accountId !== "string" || route.public) {
     const found = await route.subject?.find(input, table);
-    if (route.subject && !found) throw missing(route, input);
+    if (route.subject && !(found && (await isServed(table, found)))) throw missing(route, input);
     return { permissions: noPermissions, found };
   }
   const [own, found] = await Promise.all([
@@ -38,6 +39,22 @@ export async function authorize(
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
   return { permissions, found };
+}
+
+/** Whether a principal holds what a route needs anywhere in the account. */
+export async function mayStill(route: Route, input: ParsedInput, principal: Principal, table: Table): Promise<boolean> {
+  const accountId = input.params["account_id"];
+  if (typeof accountId !== "string") return true;
+  const own = await standingOf(table, principal, accountId, true);
+  const { permissions } = await asSuperAdmin(table, principal, accountId, own);
+  return permissions.member && (route.capability === null || holdsAnywhere(permissions, route.capability));
+}
+
+/** Whether the account that a thing is of takes changes; one that does not has nothing for a stranger. */
+async function isServed(table: Table, { accountId }: Located<unknown>): Promise<boolean> {
+  if (accountId === undefined) return true;
+  const account = await table.get(accountKey(accountId), StoredAccount);
+  return account?.status === "active" || account?.status === "past_due";
 }
 
 /** The thing the input names and what contains it; undefined where the route is about the account, or narrows itself. */

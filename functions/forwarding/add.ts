@@ -14,7 +14,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/forwarding",
   summary: "Create a forwarding rule",
   description:
-    "Sends copies of the mail of a domain, a workspace, or the account when neither is given, to another address. A mailbox of the account gets them at once; anybody else is asked by mail first, with a link and a code. Where that address was written to less than a minute ago, or five times today, no mail goes out: who agrees to one rule of an account agrees to all that wait for the same address, and `forwarding.verification.send` asks later.",
+    "Sends copies of the mail of a domain, a workspace, or the account when neither is given, to another address. A mailbox of the account gets them at once; anybody else is asked by mail first, with a link and a code. Where that address was written to less than a minute ago, or five times today, no mail goes out, and `forwarding.verification.send` asks later: for all rules of the account that wait for that address then.",
   capability: "forwarding.manage",
   subject: scopeInBody,
   access: "write",

@@ -3,11 +3,18 @@ import { InvalidInput, Problem } from "../errors.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import type { Context, Located, Subject } from "../route.ts";
 import { scopedById } from "../scoped/family.ts";
-import { readRows } from "../table/ranked-list.ts";
-import type { Reader } from "../table/table.ts";
 import { becoming, currentRule } from "./manage.ts";
-import { endedWrites, getProof, hashOfToken, proofKey, StoredToken, tokenKey, triesPerCode } from "./proof.ts";
-import { ruleKind, rules, ruleView, type ForwardingRule, type StoredRule } from "./rule.ts";
+import {
+  endedWrites,
+  getProof,
+  hashOfToken,
+  proofKey,
+  StoredToken,
+  tokenKey,
+  triesPerCode,
+  type StoredProof,
+} from "./proof.ts";
+import { isWaitingFor, ruleKind, rules, ruleView, type ForwardingRule, type StoredRule } from "./rule.ts";
 import { maskedAddress } from "./target.ts";
 
 /** Each is three writes, with its entry in the audit log. */
@@ -34,7 +41,7 @@ function agreed(accountId: string, before: StoredRule, now: Date) {
 type Proved<T> = {
   accountId: string;
   ruleId: string;
-  isProof: (now: Date) => Promise<boolean>;
+  isProof: (proof: StoredProof, now: Date) => boolean;
   /** What is thrown when the proof is none any more. */
   lost: () => Error;
   /** What is answered of the rule. */
@@ -42,59 +49,52 @@ type Proved<T> = {
 };
 
 /**
- * Notes that a recipient agreed, for all rules of the account that wait for the same address, the one that was asked
- * about last: with it goes the proof.
+ * Notes that a recipient agreed, to all the rules that the letter told of and that still wait for them, the one that
+ * was asked about last: with it goes the proof.
  */
 async function agree<T>(
   { accountId, ruleId, isProof, lost, answer }: Proved<T>,
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
 ): Promise<T> {
-  const first = await scopedById(rules, table, accountId, ruleId);
-  if (!first || !(await isProof(now()))) throw lost();
-  const { rows } = await readRows(table, rules.list(accountId), { skip: 0, take: rules.perAccount });
-  const others = rows
-    .map(rules.parse)
-    .filter((rule) => rule.id !== ruleId && isWaitingFor(rule, first.target_email))
-    .map(({ id }) => id);
+  /** The proof, as long as it is one, and the rules it covers that wait for whom it is for. */
+  const holding = async (ids: readonly string[]) => {
+    const proof = await getProof(table, accountId, ruleId);
+    if (!proof || !isProof(proof, now())) throw lost();
+    const found = await Promise.all(ids.map((id) => scopedById(rules, table, accountId, id)));
+    return { proof, waiting: found.filter((rule) => rule && isWaitingFor(rule, proof.target_email)) as StoredRule[] };
+  };
+  const { proof } = await holding([]);
+  const others = proof.covers.filter((id) => id !== ruleId);
   for (let from = 0; from < others.length; from += atOnce) {
     const some = others.slice(from, from + atOnce);
     await commit(async () => {
-      // The proof may have ended since, and must not have where others follow from it.
-      const proof = await getProof(table, accountId, ruleId);
-      if (!proof || !(await isProof(now()))) throw lost();
-      const waiting = (await Promise.all(some.map((id) => scopedById(rules, table, accountId, id)))).flatMap((rule) =>
-        rule && isWaitingFor(rule, first.target_email) ? [agreed(accountId, rule, now())] : [],
-      );
-      if (waiting.length === 0) return { value: undefined, writes: [], changes: [], partial: true };
+      const { proof: current, waiting } = await holding(some);
+      const changed = waiting.map((rule) => agreed(accountId, rule, now()));
+      if (changed.length === 0) return { value: undefined, writes: [], changes: [], partial: true };
       return {
         value: undefined,
         writes: [
-          ...waiting.flatMap(({ writes }) => writes),
-          { check: proofKey(accountId, ruleId), if: { version: proof.version } },
+          ...changed.flatMap(({ writes }) => writes),
+          { check: proofKey(accountId, ruleId), if: { version: current.version } },
         ],
-        changes: waiting.map((one) => one.change),
+        changes: changed.map((one) => one.change),
         partial: true,
       };
     });
   }
   return commit(async () => {
-    const [rule, proof] = await Promise.all([
-      scopedById(rules, table, accountId, ruleId),
-      getProof(table, accountId, ruleId),
-    ]);
+    const { proof: current, waiting } = await holding([ruleId]);
+    const [rule] = waiting;
+    if (!rule) throw lost();
     const at = now();
-    if (!rule || !proof || !isWaitingFor(rule, first.target_email) || !(await isProof(at))) throw lost();
     const { after, writes, change: told } = agreed(accountId, rule, at);
     return {
       value: answer(ruleView(after, at)),
-      writes: [...writes, ...endedWrites(accountId, ruleId, proof)],
+      writes: [...writes, ...endedWrites(accountId, ruleId, current)],
       changes: [told],
     };
   });
 }
-
-const isWaitingFor = (rule: StoredRule, target: string): boolean =>
-  rule.target_email === target && rule.verification_state === "pending";
 
 const deadLink =
   "This link is not valid any more: it was used, replaced by a newer one, or is too old. Ask for a new one";
@@ -124,17 +124,12 @@ export const agreeByToken = (
     {
       accountId,
       ruleId,
-      isProof: (now) => isToken(context.table, accountId, ruleId, hash, now),
+      isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
       lost: () => new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]),
       answer: ({ target_email }) => ({ target_email: maskedAddress(target_email), verification_state: "verified" }),
     },
     context,
   );
-
-async function isToken(table: Reader, accountId: string, ruleId: string, hash: string, now: Date): Promise<boolean> {
-  const proof = await getProof(table, accountId, ruleId);
-  return proof?.token_hash === hash && proof.expires_at > now.toISOString();
-}
 
 const wrongCode = (triesLeft: number): Problem =>
   new Problem(
@@ -162,7 +157,7 @@ export async function agreeByCode(
   }
   const { hash, triesLeft } = await countTry(accountId, ruleId, context);
   if (!(await isPassword(code, hash))) throw wrongCode(triesLeft);
-  const isProof = async (): Promise<boolean> => (await getProof(table, accountId, ruleId))?.code_hash === hash;
+  const isProof = ({ code_hash }: StoredProof): boolean => code_hash === hash;
   return agree({ accountId, ruleId, isProof, lost: () => wrongCode(0), answer: (one) => one }, context);
 }
 

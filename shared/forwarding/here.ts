@@ -1,26 +1,31 @@
 import * as z from "zod";
 
-import { domainKey, nameKey, StoredDomain } from "../domains/domain.ts";
+import { domainKey, holderKey, nameKey, StoredDomain } from "../domains/domain.ts";
+import { StoredHolder } from "../domains/holder.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
-import { addressKey, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
+import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 import type { Reader } from "../table/table.ts";
+import type { Item } from "../table/writes.ts";
 
 const Pointer = z.object({ domain_id: z.string() });
 
 /** The local part without what stands behind a plus: mail to ada+lists comes to ada. */
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 
+/** What an address is in an account: of a domain that it has, proved or only said to be its own, and maybe a mailbox's. */
+export type Place = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
+
 /**
- * The mailboxes of an account that addresses lead to, as their own or one of their aliases. Three round trips for
- * however many addresses.
+ * What addresses are in an account, of those whose domain it has: their own mailbox, by one of its addresses, or that
+ * of the catch-all, as mail comes. Three round trips for however many addresses.
  */
-export async function mailboxesAt(
+export async function placesIn(
   table: Reader,
   accountId: string,
   addresses: readonly string[],
-): Promise<Map<string, FoundMailbox>> {
-  const asked = addresses.flatMap((address) => {
+): Promise<Map<string, Place>> {
+  const asked = [...new Set(addresses)].flatMap((address) => {
     const read = readAddress(address);
     return read ? [{ address, local: withoutTag(read.local), name: read.domain }] : [];
   });
@@ -29,20 +34,36 @@ export async function mailboxesAt(
     const pointer = pointers[index];
     return pointer ? [{ ...one, domainId: Pointer.parse(pointer).domain_id }] : [];
   });
-  const [domains, owners] = await Promise.all([
-    table.getMany(located.map(({ domainId }) => domainKey(accountId, domainId))),
-    table.getMany(located.map(({ domainId, local }) => addressKey(accountId, domainId, local))),
+  const keys = located.map(({ name, domainId, local }) => [
+    domainKey(accountId, domainId),
+    holderKey(name),
+    addressKey(accountId, domainId, local),
+    addressKey(accountId, domainId, anyLocal),
   ]);
-  const owned = located.flatMap(({ address, domainId }, index) => {
-    const domain = domains[index] && StoredDomain.parse(domains[index]);
-    const owner = owners[index] && StoredAddress.parse(owners[index]);
-    return owner && domain?.id === domainId && domain.is_open ? [{ address, domain, id: owner.mailbox_id }] : [];
+  const items = await table.getMany(keys.flat());
+  const found = located.flatMap(({ address, domainId }, index) => {
+    const place = placeOf(accountId, domainId, items.slice(index * 4, index * 4 + 4));
+    return place ? [{ address, ...place }] : [];
   });
-  const rows = await table.getMany(owned.map(({ id }) => mailboxKey(accountId, id)));
+  const rows = await table.getMany(found.map(({ owner }) => mailboxKey(accountId, owner ?? "")));
   return new Map(
-    owned.flatMap(({ address, domain, id }, index) => {
+    found.map(({ address, domain, isProved, owner }, index) => {
       const mailbox = rows[index] && StoredMailbox.parse(rows[index]);
-      return mailbox?.id === id ? [[address, { mailbox, domain }] as const] : [];
+      const isThere = mailbox !== undefined && mailbox.id === owner;
+      return [address, { domain, isProved, ...(isThere ? { mailbox: { mailbox, domain } } : {}) }];
     }),
   );
+}
+
+function placeOf(accountId: string, domainId: string, [row, held, own, all]: readonly (Item | undefined)[]) {
+  const domain = row && StoredDomain.parse(row);
+  if (domain?.id !== domainId || !domain.is_open) return undefined;
+  const holder = held && StoredHolder.parse(held);
+  const isHeld = holder?.account_id === accountId && holder.domain_id === domainId && holder.firm;
+  const owner = own ?? all;
+  return {
+    domain,
+    isProved: isHeld && domain.verified_at !== null,
+    owner: owner && StoredAddress.parse(owner).mailbox_id,
+  };
 }

@@ -1,8 +1,8 @@
 import { escaped } from "../html.ts";
 import type { Letter } from "../providers/mail.ts";
 
-/** Whose mail is to be copied; a domain without a name is one whose name is not told. */
-export type LetterScope = { kind: "account" } | { kind: "workspace" } | { kind: "domain"; name: string | null };
+/** Whose mail is to be copied: all of it, or that of domains by their names, and of others whose names are not told. */
+export type LetterScope = { isAll: boolean; domains: readonly string[]; hasOthers: boolean };
 
 export type Asked = {
   accountName: string;
@@ -26,12 +26,18 @@ const shortened = (name: string): string => {
     : `${characters.slice(0, longestName).join("").trimEnd()}…`;
 };
 
-function whatOf(scope: LetterScope, shown: (text: string) => string): string {
-  if (scope.kind === "account") return "copies of all mail that comes to its mailboxes";
-  if (scope.kind === "workspace") return "copies of the mail that comes to some of its domains";
-  return scope.name === null
-    ? "copies of the mail that comes to one of its domains"
-    : `copies of the mail that comes to ${shown(scope.name)}`;
+const shownNames = 5;
+
+function whatOf({ isAll, domains, hasOthers }: LetterScope, shown: (text: string) => string): string {
+  if (isAll) return "copies of all mail that comes to its mailboxes";
+  const names = domains.slice(0, shownNames).map(shown);
+  const more = domains.length - names.length;
+  const parts = [
+    ...names,
+    ...(more > 0 ? [`${more} more of its domains`] : []),
+    ...(hasOthers ? [names.length === 0 ? "some of its domains" : "some more of its domains"] : []),
+  ];
+  return `copies of the mail that comes to ${new Intl.ListFormat("en").format(parts)}`;
 }
 
 /** What the letter says, for both of its parts; `shown` makes what customers wrote harmless. */

@@ -4,7 +4,7 @@ import type { FoundMailbox } from "../mailboxes/find.ts";
 import type { Context } from "../route.ts";
 import { scopesAround, type MailScope } from "../scoped/scope.ts";
 import type { Reader } from "../table/table.ts";
-import { mailboxesAt } from "./here.ts";
+import { placesIn } from "./here.ts";
 import { placeKey, StoredPlace } from "./rule.ts";
 
 /** Where the rules of a scope send copies, whether or not any flow now. */
@@ -25,7 +25,7 @@ type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
  * of its own target's mail.
  */
 async function wayBack(table: Reader, accountId: string, planned: Planned): Promise<readonly string[] | undefined> {
-  const first = (await mailboxesAt(table, accountId, [planned.target])).get(planned.target);
+  const first = (await placesIn(table, accountId, [planned.target])).get(planned.target)?.mailbox;
   if (!first) return undefined;
   const seen = new Set<string>();
   let steps: Step[] = [{ mailbox: first, by: planned.scope, path: [] }];
@@ -57,13 +57,13 @@ async function stepsFrom(
   );
   const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !seen.has(rule_id));
   for (const { place } of fresh) seen.add(place.rule_id);
-  const targets = await mailboxesAt(
+  const targets = await placesIn(
     table,
     accountId,
     fresh.map(({ place }) => place.target_email),
   );
   return fresh.flatMap(({ scope, place: { rule_id, target_email } }) => {
-    const target = targets.get(target_email);
+    const target = targets.get(target_email)?.mailbox;
     return target && target.mailbox.id !== mailbox.id ? [{ mailbox: target, by: scope, path: [...path, rule_id] }] : [];
   });
 }

@@ -1,47 +1,70 @@
 import * as z from "zod";
 
+import { dayOf, plusDays, startOf } from "../billing/days.ts";
 import { Problem } from "../errors.ts";
 import type { Reader } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
+import type { Key, Write } from "../table/writes.ts";
 import { mailedKey } from "./target.ts";
 
 /*
  * Access patterns
- *   when mails were sent to an address, by all accounts   MAILED#<SHA-256 of the address> / MAILED
+ *   when mails were sent to an address, by all accounts     MAILED#<SHA-256 of the address> / MAILED
+ *   how many mails an account had sent on a day, to anybody   ACCOUNT#<id> / LETTERS#<day>
  */
+const lettersKey = (accountId: string, now: Date): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `LETTERS#${dayOf(now)}`,
+});
+
 const pauseMs = 60_000;
 const dayMs = 86_400_000;
-const perDay = 5;
+const perTarget = 5;
+const perAccount = 200;
 
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
+const Letters = z.object({ count: z.int() });
 
-/** Whether an address may be mailed to now, and the write that notes that it is; else when it may be, in milliseconds. */
-export async function mayMail(table: Reader, email: string, now: Date): Promise<{ note: Write } | { waitMs: number }> {
-  const key = mailedKey(email);
-  const { at, version } = (await table.get(key, Mailed)) ?? { at: [], version: 0 };
+/**
+ * Whether an account may have an address mailed to now, and the writes that note that it is; else when it may, in
+ * milliseconds: an address gets a mail a minute and five a day, whoever asks for them, and an account sends 200 a day.
+ */
+export async function mayMail(
+  table: Reader,
+  accountId: string,
+  email: string,
+  now: Date,
+): Promise<{ notes: Write[] } | { waitMs: number }> {
+  const [key, day] = [mailedKey(email), lettersKey(accountId, now)];
+  const [mailed, letters] = await Promise.all([table.get(key, Mailed), table.get(day, Letters)]);
+  const { at, version } = mailed ?? { at: [], version: 0 };
   const nowMs = now.getTime();
   const today = at.filter((one) => Date.parse(one) > nowMs - dayMs);
-  const last = today.at(-1);
-  const afterPause = last === undefined ? 0 : Date.parse(last) + pauseMs - nowMs;
-  const first = today.at(-perDay);
-  const afterDay = first === undefined ? 0 : Date.parse(first) + dayMs - nowMs;
-  const waitMs = Math.max(afterPause, afterDay);
+  const waitMs = Math.max(waitFor(today.at(-1), pauseMs, nowMs), waitFor(today.at(-perTarget), dayMs, nowMs));
   if (waitMs > 0) return { waitMs };
-  const put = {
-    ...key,
-    at: [...today, now.toISOString()],
-    version: version + 1,
-    ttl: Math.ceil((nowMs + 2 * dayMs) / 1_000),
+  const count = letters?.count ?? 0;
+  if (count >= perAccount) return { waitMs: startOf(plusDays(dayOf(now), 1)).getTime() - nowMs };
+  const ttl = Math.ceil((nowMs + 2 * dayMs) / 1_000);
+  return {
+    notes: [
+      {
+        put: { ...key, at: [...today, now.toISOString()], version: version + 1, ttl },
+        if: version === 0 ? "absent" : { version },
+      },
+      { put: { ...day, count: count + 1, ttl }, if: letters ? { count } : "absent" },
+    ],
   };
-  return { note: { put, if: version === 0 ? "absent" : { version } } };
 }
 
-/** 429: an address gets a mail a minute at most, and five a day, whoever asks for them. */
+/** How long it is until so many milliseconds have passed since an instant; nothing without one. */
+const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
+  since === undefined ? 0 : Date.parse(since) + ms - nowMs;
+
+/** 429: there were mails enough. */
 export function tooManyMails(waitMs: number): Problem {
   const retry_after = Math.max(1, Math.ceil(waitMs / 1_000));
   return new Problem(
     "rate_limited",
-    `This address has been written to enough: one mail a minute, and ${perDay} a day. Try again in ${retry_after} s.`,
+    `An address gets one mail a minute and ${perTarget} a day, and an account sends ${perAccount} a day. Try again in ${retry_after} s.`,
     { retry_after },
   );
 }

@@ -10,7 +10,7 @@ import type { MailScope } from "../scoped/scope.ts";
 import { appendRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { mailboxesAt } from "./here.ts";
+import { placesIn } from "./here.ts";
 import { placesOf, requireNoLoop } from "./loops.ts";
 import { planNewTarget, planRequest } from "./request.ts";
 import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
@@ -34,10 +34,10 @@ export function becoming(accountId: string, before: StoredRule, after: StoredRul
   ];
 }
 
-/** Whether an address is a mailbox of the account that the caller may see: others are asked as anybody is. */
-async function isInternal(accountId: string, target: string, { table, permissions }: Context): Promise<boolean> {
-  const found = (await mailboxesAt(table, accountId, [target])).get(target);
-  return found !== undefined && covers(permissions, "mailbox.view", scopesOfMailbox(found));
+/** The domain of the account that a target is a mailbox of, if the caller may see that: others are asked as anybody is. */
+async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
+  const { mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
+  return mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox)) ? mailbox.domain.id : undefined;
 }
 
 /** 409 where the scope has a rule to the target, or copies would come back to it. */
@@ -81,7 +81,7 @@ export function addRule(
       updated_at: at.toISOString(),
       version: 1,
     };
-    const planned = await planNewTarget(table, accountId, blank, await isInternal(accountId, target, context), at);
+    const planned = await planNewTarget(table, accountId, blank, await homeOf(accountId, target, context), at);
     const { rule } = planned;
     const view = ruleView(rule, at);
     return {
@@ -118,9 +118,9 @@ export const retarget = (accountId: string, id: string, target: string, context:
   changeRule(accountId, id, context, async (before, at) => {
     if (before.target_email === target) return { rule: before, writes: [], changes: [] };
     await requireFit(accountId, { id, scope: scopeOf(before), target }, context);
-    const internal = await isInternal(accountId, target, context);
+    const home = await homeOf(accountId, target, context);
     const moved = { ...before, target_email: target };
-    return { ...(await planNewTarget(context.table, accountId, moved, internal, at)), verb: "updated" };
+    return { ...(await planNewTarget(context.table, accountId, moved, home, at)), verb: "updated" };
   });
 
 /** Pauses or resumes a rule. 404. */

@@ -25,6 +25,10 @@ export const triesPerCode = 5;
 
 export const StoredProof = z.object({
   rule_id: z.string(),
+  /** Who is asked: a letter goes to them and to nobody else, and only a rule to them follows from it. */
+  target_email: z.string(),
+  /** The rules that the letter tells of: who agrees, agrees to these. */
+  covers: z.array(z.string()),
   /** `asked`: a mail is to go out; `sending`: one of the workers is at it; `mailed`; `refused`: it cannot be. */
   state: z.enum(["asked", "sending", "mailed", "refused"]),
   /** Until when a worker that is at it is left to it. */
@@ -60,13 +64,15 @@ export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expires
 /** The writes that ask for a new proof of a rule, which is the end of the one before. */
 export function askedWrites(
   accountId: string,
-  ruleId: string,
+  { id: ruleId, target_email }: { id: string; target_email: string },
   before: StoredProof | undefined,
   expiresAt: string,
 ): Write[] {
   const { version = 0 } = before ?? {};
   const proof: StoredProof = {
     rule_id: ruleId,
+    target_email,
+    covers: [ruleId],
     state: "asked",
     lease_until: "",
     expires_at: expiresAt,

@@ -27,7 +27,7 @@ async function planRequestIfDue(
   rule: StoredRule,
   now: Date,
 ): Promise<Planned | { waitMs: number }> {
-  const mail = await mayMail(table, rule.target_email, now);
+  const mail = await mayMail(table, accountId, rule.target_email, now);
   if ("waitMs" in mail) return mail;
   const proof = await getProof(table, accountId, rule.id);
   const expiresAt = expiryOf(now);
@@ -40,24 +40,26 @@ async function planRequestIfDue(
   };
   return {
     rule: asked,
-    writes: [mail.note, ...askedWrites(accountId, rule.id, proof, expiresAt)],
+    writes: [...mail.notes, ...askedWrites(accountId, rule, proof, expiresAt)],
     changes: [change(ruleKind, "verification_requested", rule.id, { after: ruleView(asked, now) })],
   };
 }
 
 /**
- * What a rule to a new target waits for. Where the address was written to enough no mail goes out: the recipient of
- * several rules of an account agrees to all of them at once.
+ * What a rule to a new target waits for. Where the address was written to enough no mail goes out: a later one tells
+ * of all rules of the account that wait for it.
  */
 export async function planNewTarget(
   table: Reader,
   accountId: string,
-  rule: StoredRule,
-  isInternal: boolean,
+  { target_domain_id: _, ...rule }: StoredRule,
+  home: string | undefined,
   now: Date,
 ): Promise<Planned> {
+  const isInternal = home !== undefined;
   const waiting: StoredRule = {
     ...rule,
+    ...(isInternal ? { target_domain_id: home } : {}),
     verification_required: !isInternal,
     verification_state: isInternal ? "internal" : "pending",
     verification_sent_at: null,

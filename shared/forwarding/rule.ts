@@ -47,6 +47,8 @@ export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 export const StoredRule = ForwardingRule.extend({
   verification_state: State.exclude(["expired"]),
+  /** Of an internal one: the domain of the account that its target is in, and not one that gets its name later. */
+  target_domain_id: z.string().optional(),
   version: z.int(),
 });
 export type StoredRule = z.output<typeof StoredRule>;
@@ -55,7 +57,8 @@ export type StoredRule = z.output<typeof StoredRule>;
 export const StoredPlace = z.object({
   rule_id: z.string(),
   target_email: z.string(),
-  is_internal: z.boolean(),
+  /** Of an internal one. */
+  target_domain_id: z.string().optional(),
   flows: z.boolean(),
 });
 export type StoredPlace = z.output<typeof StoredPlace>;
@@ -105,6 +108,10 @@ export function ruleView(rule: StoredRule, now: Date): ForwardingRule {
   });
 }
 
+/** Whether a rule is still to be agreed to by somebody. */
+export const isWaitingFor = (rule: StoredRule, target: string): boolean =>
+  rule.target_email === target && rule.verification_state === "pending";
+
 export const scopeOf = ({ scope_type, scope_id }: Pick<StoredRule, "scope_type" | "scope_id">): MailScope => ({
   type: scope_type,
   id: scope_id,
@@ -116,7 +123,7 @@ export const placeWrite = (accountId: string, rule: StoredRule): Write => ({
     ...placeKey(accountId, scopeOf(rule), rule.id),
     rule_id: rule.id,
     target_email: rule.target_email,
-    is_internal: rule.verification_state === "internal",
+    target_domain_id: rule.target_domain_id,
     flows: rule.active && rule.verification_state !== "pending",
   },
 });

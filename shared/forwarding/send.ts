@@ -3,11 +3,12 @@ import { randomUUID } from "node:crypto";
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
 import { recorder } from "../changes/recorder.ts";
-import { domainById } from "../domains/find.ts";
+import { domainsAmong } from "../domains/among.ts";
 import type { Log } from "../log.ts";
 import { hashPassword } from "../mailboxes/password.ts";
 import { MailRefused, type Mail } from "../providers/mail.ts";
 import { scopedById } from "../scoped/family.ts";
+import { readRows } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import { verificationLetter } from "./letter.ts";
 import { becoming } from "./manage.ts";
@@ -23,7 +24,7 @@ import {
   ttlOf,
   type StoredProof,
 } from "./proof.ts";
-import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
+import { isWaitingFor, ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
 
 export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
 
@@ -31,6 +32,7 @@ export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () =>
 const leaseMs = 60_000;
 
 type Secrets = { token: string; code: string };
+type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
 
 /**
  * Sends the mail that a rule's recipient is asked by, if one is to go out: with a new link and code, which are nowhere
@@ -38,15 +40,16 @@ type Secrets = { token: string; code: string };
  * be called again: 503, or while another worker is at it.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
-  const rule = await scopedById(rules, work.table, accountId, ruleId);
-  if (rule?.verification_state !== "pending") return;
+  const account = await work.table.get(accountKey(accountId), StoredAccount);
+  if (account?.status !== "active" && account?.status !== "past_due") return;
   const secrets = { token: newToken(), code: newCode() };
-  const version = await takeUp(accountId, ruleId, secrets, work);
-  if (version === undefined) return;
-  const letter = await letterTo(accountId, rule, secrets, work);
+  const taken = await takeUp(accountId, ruleId, secrets, work);
+  if (!taken) return;
+  const { rule, version } = taken;
   const settle = (state: StoredProof["state"]) =>
     work.table.attempt({ update: proofKey(accountId, ruleId), set: { state, lease_until: "" }, if: { version } });
   try {
+    const letter = await letterFor(account, taken.covered, secrets, work);
     await work.mail.send({ id: `${ruleId}.${version}`, to: rule.target_email, ...letter });
   } catch (error) {
     if (!(error instanceof MailRefused)) {
@@ -61,26 +64,32 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
 }
 
 /**
- * Keeps the hashes of a new link and code, in place of those before; answers the proof's version, or undefined when no
- * mail is to go out. Throws while another worker is at it.
+ * Keeps the hashes of a new link and code, in place of those before, with who they are for and what they agree to;
+ * undefined when no mail is to go out. Throws while another worker is at it.
  */
 async function takeUp(
   accountId: string,
   ruleId: string,
   { token, code }: Secrets,
   { table, now }: SendWork,
-): Promise<number | undefined> {
+): Promise<Taken | undefined> {
   const [token_hash, code_hash] = [hashOfToken(token), await hashPassword(code)];
   return table.commit(async () => {
-    const proof = await getProof(table, accountId, ruleId);
+    const nothing = { value: undefined, writes: [] };
+    const [proof, rule] = await Promise.all([
+      getProof(table, accountId, ruleId),
+      scopedById(rules, table, accountId, ruleId),
+    ]);
     const at = now();
-    const isWanted = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
-    if (!isWanted) return { value: undefined, writes: [] };
+    const isAsked = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
+    if (!isAsked || !rule || !isWaitingFor(rule, proof.target_email)) return nothing;
     if (proof.state === "sending" && proof.lease_until > at.toISOString()) throw new Error("it is being sent");
-    const { version, expires_at } = proof;
+    const { version, expires_at, target_email } = proof;
+    const covered = [rule, ...(await othersWaiting(table, accountId, rule))].slice(0, mostCovered);
     const set = {
       state: "sending",
       lease_until: later(at, leaseMs),
+      covers: covered.map(({ id }) => id),
       token_hash,
       code_hash,
       code_expires_at: later(at, codeMinutes * 60_000),
@@ -88,32 +97,44 @@ async function takeUp(
     };
     const known = { account_id: accountId, rule_id: ruleId, ttl: ttlOf(expires_at) };
     return {
-      value: version + 1,
+      value: { version: version + 1, rule, covered },
+      // Whoever sends the rule's copies elsewhere meanwhile replaces the proof.
       writes: [
-        { update: proofKey(accountId, ruleId), set, add: { version: 1 }, if: { version } },
+        { update: proofKey(accountId, ruleId), set, add: { version: 1 }, if: { version, target_email } },
         { put: { ...tokenKey(token_hash), ...known } },
       ],
     };
   });
 }
 
+/** How many rules one letter tells of. */
+const mostCovered = 100;
+
+/** The other rules of the account that wait for the same recipient. */
+async function othersWaiting(table: Table, accountId: string, { id, target_email }: StoredRule): Promise<StoredRule[]> {
+  const { rows } = await readRows(table, rules.list(accountId), { skip: 0, take: rules.perAccount });
+  return rows.map(rules.parse).filter((rule) => rule.id !== id && isWaitingFor(rule, target_email));
+}
+
 const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
 
-async function letterTo(
-  accountId: string,
-  { scope_type, scope_id }: StoredRule,
+async function letterFor(
+  { id: accountId, name: accountName }: StoredAccount,
+  covered: readonly StoredRule[],
   { token, code }: Secrets,
   { table, publicUrl }: SendWork,
 ) {
-  const [account, domain] = await Promise.all([
-    table.get(accountKey(accountId), StoredAccount),
-    scope_type === "domain" ? domainById(table, accountId, scope_id) : undefined,
-  ]);
+  const ids = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
+  const domains = await domainsAmong(table, accountId, ids);
   // Anybody can connect any name: only one that was proved may stand in a letter of ours.
-  const name = domain?.verified_at ? domain.name : null;
+  const names = domains.flatMap(({ name, verified_at }) => (verified_at === null ? [] : [name]));
   return verificationLetter({
-    accountName: account?.name ?? "",
-    scope: scope_type === "domain" ? { kind: "domain", name } : { kind: scope_type },
+    accountName,
+    scope: {
+      isAll: covered.some(({ scope_type }) => scope_type === "account"),
+      domains: names,
+      hasOthers: names.length < covered.length,
+    },
     link: `${publicUrl}/verify#${token}`,
     code,
     linkHours,

@@ -18,7 +18,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/confirm",
   summary: "Confirm recipient verification",
   description:
-    "The recipient agrees by the code in the mail to them, which they tell the customer. After five tries a code is of no use, right or wrong: send a new one. It confirms every rule of the account that waits for the same address.",
+    "The recipient agrees by the code in the mail to them, which they tell the customer. After five tries a code is of no use, right or wrong: send a new one. It confirms every rule that the mail tells of.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

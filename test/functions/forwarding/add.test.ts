@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { newWorkspace } from "../../support/auth.ts";
-import { setStored } from "../../support/domain-work.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { storedOf } from "../../support/doors.ts";
-import { adding, agreedRule, mailed, mailsTo, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { adding, agreedRule, mailed, mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { whereTo } from "../../support/mail-door.ts";
 import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember } from "../../support/world.ts";
@@ -82,6 +82,9 @@ const refused: [target: string, message: RegExp][] = [
   ["ada..l@example.com", /before the @/],
   [".ada@example.com", /before the @/],
   ["bücher@example.com", /ASCII/],
+  ["ada%victim@example.com", /before the @/],
+  ["relay!ada@example.com", /before the @/],
+  ["ada@mail.internal", /not on the public internet/],
   ["ada\r\nbcc:bob@example.com", /before the @|ASCII|one address/],
   [`${"a".repeat(65)}@example.com`, /one address/],
   [`ada@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example.com`, /254|one address/],
@@ -125,25 +128,48 @@ test("a scope has one rule to a target, also when two are made at once, and othe
   expect((await adding(account, target)).status).toBe(201);
 });
 
-test("many rules to one address ask it once, and who agrees to one agrees to all of that account", async () => {
-  const [account, other] = [await newAccount(), await newAccount()];
+test("who agrees to a letter agrees to all rules of the account that it tells of, and to no others", async () => {
+  const [account, other] = [await newRoomyAccount(), await newAccount()];
   const target = stranger();
-  const workspaces = await Promise.all([1, 2].map((index) => newWorkspace(account, `W${index}`)));
-  const first = await ruleTo(account, target);
-  const others = [];
-  for (const workspace_id of workspaces) others.push(await ruleTo(account, target, { workspace_id }));
+  const domains = [await home(account), await home(account)];
+  const first = await ruleTo(account, target, { domain: domains[0]?.name });
+  const second = await ruleTo(account, target, { domain: domains[1]?.name });
   const foreign = await ruleTo(other, target);
-  expect(others.map(({ verification_sent_at }) => verification_sent_at)).toEqual([null, null]);
-  expect(foreign.verification_sent_at).toBe(null);
-  const { token } = await mailed(account, first);
-  const agreed = await send(account, "POST", `forwarding/${first.id}/verification/confirm`, {
-    code: (await mailsTo(target)).at(-1)?.code,
-  });
+  expect([second, foreign].map(({ verification_sent_at }) => verification_sent_at)).toEqual([null, null]);
+  const { mail, code } = await mailed(account, first);
+  for (const { name } of domains) expect(mail.text).toContain(name);
+  const late = await ruleTo(account, target);
+  const agreed = await send(account, "POST", `forwarding/${first.id}/verification/confirm`, { code });
   expect(agreed.status).toBe(200);
-  for (const { id } of [first, ...others]) expect((await ruleNow(account, id))?.verification_state).toBe("verified");
-  expect((await ruleNow(other, foreign.id))?.verification_state).toBe("pending");
-  expect(token).not.toBe("");
+  const states = async (of: typeof account, ...rules: { id: string }[]) =>
+    Promise.all(rules.map(async ({ id }) => (await ruleNow(of, id))?.verification_state));
+  expect(await states(account, first, second, late)).toEqual(["verified", "verified", "pending"]);
+  expect(await states(other, foreign)).toEqual(["pending"]);
   expect(await mailsTo(target)).toHaveLength(1);
+});
+
+test("a catch-all's address is its mailbox, so that copies to it are no loop", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada", "bob"]);
+  await send(account, "POST", at(ada, "/aliases"), { alias: "*" });
+  const { body } = await adding(account, `copies@${name}`, { domain: name });
+  expect(body.verification_state).toBe("internal");
+  const copiesOf = async (local: string) =>
+    ((await whereTo(`${local}@${name}`)) as unknown as { copies: { address: string }[] }).copies;
+  expect(await copiesOf("bob")).toEqual([{ address: `ada@${name}`, mailbox_id: ada }]);
+  expect(await copiesOf("copies")).toEqual([]);
+});
+
+test("an account has two hundred letters a day, and rules beyond them wait without one", async () => {
+  const account = await newAccount();
+  const day = new Date().toISOString().slice(0, 10);
+  await write({ put: { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}`, count: 199 } });
+  expect((await ruleTo(account, stranger())).verification_sent_at).not.toBe(null);
+  const waiting = await ruleTo(account, stranger());
+  expect(waiting.verification_sent_at).toBe(null);
+  const refused = await send(account, "POST", `forwarding/${waiting.id}/verification/send`);
+  expect(refused.body).toMatchObject({ status: 429, code: "rate_limited" });
 });
 
 test("rules whose copies would come back over other scopes are refused, however many are in between", async () => {
@@ -220,6 +246,5 @@ test("a rule goes with its domain, and no copies with it", async () => {
   expect((await send(account, "DELETE", `domains/${name}`)).status).toBe(200);
   expect(await ruleNow(account, rule.id)).toBe(undefined);
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
-  const { press } = await import("../../support/forwarding.ts");
   expect((await press(token)).status).toBe(422);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { newWorkspace } from "../../support/auth.ts";
-import { write } from "../../support/domain-work.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { agreedRule, mailed, ofRule, press, ruleTo, stranger } from "../../support/forwarding.ts";
 import { whereTo } from "../../support/mail-door.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
@@ -107,6 +107,46 @@ test("a mailbox that is gone gets none, also when its address is somebody else's
   await ruleTo(account, `ada@${name}`, { domain: name });
   await send(account, "DELETE", at(`ada@${name}`));
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
+});
+
+test("whoever agreed elsewhere gets their copies until the account has proved that their domain is its own", async () => {
+  const { account, name } = await scene();
+  const target = stranger();
+  await agreedRule(account, target, { domain: name });
+  const [local = "", theirs = ""] = target.split("@");
+  const said = await home(account, { name: theirs, status: "pending_delegation" });
+  await stocked(account, theirs, [local]);
+  expect(await copiesOf(`ada@${name}`)).toEqual([target]);
+  await setStored(account, theirs, { status: "active", verified_at: said.created_at });
+  await write({ update: holderKey(theirs), set: { firm: true } });
+  expect(await copiesOf(`ada@${name}`)).toEqual([`${target} (here)`]);
+});
+
+test("a mailbox of a domain that left the account and came again gets none of what the one before got", async () => {
+  const { account, name } = await scene();
+  const other = await home(account);
+  await stocked(account, other.name, ["ada"]);
+  await ruleTo(account, `ada@${other.name}`, { domain: name });
+  expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${other.name} (here)`]);
+  await send(account, "DELETE", at(`ada@${other.name}`));
+  await send(account, "DELETE", `domains/${other.name}`);
+  await home(account, { name: other.name, workspaceId: other.workspace_id });
+  await stocked(account, other.name, ["ada"]);
+  expect(await copiesOf(`bob@${name}`)).toEqual([]);
+});
+
+test("an account has a hundred copies of a mail at most", async () => {
+  const { account, name } = await scene();
+  const locals = Array.from({ length: 40 }, (_, index) => `m${index}`);
+  const others = await Promise.all([home(account), home(account), home(account), home(account)]);
+  const all = [{ name }, ...others];
+  for (const domain of all) await stocked(account, domain.name, locals);
+  for (const [place, domain] of all.slice(0, -1).entries()) {
+    const next = all[place + 1]?.name ?? "";
+    const from = domain.name;
+    for (const local of locals.slice(0, 20)) await ruleTo(account, `${local}@${next}`, { domain: from });
+  }
+  expect((await copiesOf(`ada@${name}`)).length).toBeLessThanOrEqual(100);
 });
 
 test("a suspended account keeps its mail and sends no copies, and a name that is not proved has none", async () => {

@@ -1,8 +1,13 @@
 import { expect, test } from "vitest";
 
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { getProof } from "../../../shared/forwarding/proof.ts";
+import { rules } from "../../../shared/forwarding/rule.ts";
 import { sendVerification } from "../../../shared/forwarding/send.ts";
 import type { Letter, Mail } from "../../../shared/providers/mail.ts";
+import { scopedKey } from "../../../shared/scoped/family.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { write } from "../../support/domain-work.ts";
 import { connected } from "../../support/domains.ts";
 import { enter, mailed, mailsTo, press, ruleNow, ruleTo, sendWork, stranger } from "../../support/forwarding.ts";
 import { home, send } from "../../support/mailboxes.ts";
@@ -74,6 +79,45 @@ test("nothing is sent for a rule that is gone, has agreed, or waited too long", 
   await sendVerification(account.id, late.id, sendWork(new Date(Date.now() + 48 * 3_600_000)));
   await sendVerification(account.id, done.id, sendWork());
   expect(await Promise.all([gone, late, done].map(({ target_email }) => count(target_email)))).toEqual([0, 0, 1]);
+});
+
+test("what agrees for a new target never goes to the one before, whenever that was changed", async () => {
+  const account = await newAccount();
+  const [before, after] = [stranger("before"), stranger("after")];
+  const rule = await ruleTo(account, before);
+  const table = testTable();
+  // The change comes between the worker's beginning and its taking the proof up.
+  const commit: Table["commit"] = async (plan) => {
+    await send(account, "PATCH", `forwarding/${rule.id}`, { target_email: after });
+    return table.commit(plan);
+  };
+  await sendVerification(account.id, rule.id, sendWork(new Date(), { table: { ...table, commit } }));
+  expect(await count(before)).toBe(0);
+  const [letter] = await mailsTo(after);
+  expect((await press(letter?.token ?? "")).status).toBe(200);
+  expect(await ruleNow(account, rule.id)).toMatchObject({ target_email: after, verification_state: "verified" });
+});
+
+test("a proof for one target agrees to no rule that goes to another by then", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const { token } = await mailed(account, rule);
+  const key = scopedKey(rules, account.id, rule.id);
+  await write({ update: key, set: { target_email: stranger("victim") } });
+  expect((await press(token)).status).toBe(422);
+  expect((await ruleNow(account, rule.id))?.verification_state).toBe("pending");
+});
+
+test("a suspended account has no letters sent, and nobody agrees to its rules", async () => {
+  const account = await newAccount();
+  const [asked, silent] = [await ruleTo(account, stranger()), await ruleTo(account, stranger())];
+  const { token } = await mailed(account, asked);
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  await sendVerification(account.id, silent.id, sendWork());
+  expect(await count(silent.target_email)).toBe(0);
+  expect((await press(token)).status).toBe(422);
+  await setAccountStatus(testTable(), account.id, "active", new Date());
+  expect((await press(token)).status).toBe(200);
 });
 
 test("a letter names a domain only when its account has proved that it is theirs", async () => {

@@ -33,7 +33,8 @@ export const adviceOf: Record<ProblemCode, string> = {
   ip_in_use: "Unassign its <code>domain_count</code> domains first, or wait until an assignment that goes on is done.",
   ip_taken:
     "<code>ip</code> is the address. The dedicated IP in <code>conflicts_with</code> has it, or another account, which has proved it.",
-  ip_not_ready: "<code>ip_status</code> says what it is at. Authorize it, or wait until it is <code>active</code>.",
+  ip_not_ready:
+    "<code>ip_status</code> says what it is at. Authorize it, or wait until it is <code>active</code>; one that is <code>suspended</code> waits for us.",
   domain_has_ip:
     "<code>domain</code> sends from <code>dedicated_ip_id</code>: unassign it there first. Nothing was changed for the others either.",
   quote_changed:
@@ -42,7 +43,7 @@ export const adviceOf: Record<ProblemCode, string> = {
   forwarding_loop:
     "<code>conflicts_with</code> are the rules that copies would come back by. Send them to an address outside of these.",
   verification_failed:
-    "<code>tries_left</code> says how often the code in the last mail may still be tried. At 0, send a new one.",
+    "<code>reason</code> is <code>wrong</code>, <code>no_tries_left</code>, <code>expired</code> or <code>not_sent</code>; <code>tries_left</code> says how often the code in the last mail may still be tried. At 0, send a new one.",
   verification_not_needed: "The recipient agreed already, or is a mailbox of the account.",
   record_exists: "The record is there already: <code>conflicts_with</code> is its id.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
@@ -55,7 +56,10 @@ export const adviceOf: Record<ProblemCode, string> = {
   limit_reached: "There are as many of these as there can be. Remove some first.",
   insufficient_funds: "<code>available</code> is what is free in the wallet. Top it up and try again.",
   plan_unchanged: "There is nothing to change.",
-  plan_cancelled: "Change to a plan to have one again: without one there is nothing to cancel, and nothing to claim.",
+  plan_cancelled:
+    "Change to a plan to have one again, or to keep it: without one, or with one that ends, there is nothing to cancel, and nothing to claim.",
+  plan_in_use:
+    "Delete the account's <code>dedicated_ip_count</code> managed dedicated IPs first, or change to another plan: they cost something as long as they are there.",
   payment_due: "Top up the wallet: the invoice is paid from it at once, and then this works.",
   idempotency_in_flight:
     "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",

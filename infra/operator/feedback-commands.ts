@@ -55,7 +55,6 @@ export const feedbackCommands: Record<string, Command> = {
   "feedback set-status": {
     summary: "Say what became of feedback; its account is told by an event.",
     options: {
-      account: { description: "The account's id.", schema: Id },
       id,
       status: { description: `One of ${statuses}.`, schema: Status },
       notes: {
@@ -63,7 +62,8 @@ export const feedbackCommands: Record<string, Command> = {
         schema: FeedbackText.optional(),
       },
     },
-    run: (table, { account: accountId = "", id: feedbackId = "", status, notes }) => {
+    run: async (table, { id: feedbackId = "", status, notes }) => {
+      const { account_id: accountId } = await getFeedback(table, feedbackId);
       const decision = { accountId, id: feedbackId, status: Status.parse(status) };
       return setFeedbackStatus(table, { ...decision, notes: notes === "" ? null : notes }, clock());
     },

@@ -131,14 +131,18 @@ export const agreeByToken = (
     context,
   );
 
-const wrongCode = (triesLeft: number): Problem =>
-  new Problem(
-    "verification_failed",
-    triesLeft > 0
-      ? `This is not the code of the last mail; ${triesLeft} ${triesLeft === 1 ? "try is" : "tries are"} left.`
-      : "There is no code to enter: the last one was used up, is too old, or was never sent. Send a new one.",
-    { tries_left: triesLeft },
-  );
+const reasons = {
+  wrong: "This is not the code of the last mail.",
+  no_tries_left: "The code was tried too often, and is of no use any more: send a new one.",
+  expired: "The code is older than 15 minutes: send a new one.",
+  not_sent: "No mail with a code has gone out yet: wait a moment, or send one.",
+} as const;
+
+const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
+  const left = `${triesLeft} ${triesLeft === 1 ? "try is" : "tries are"} left.`;
+  const detail = reason === "wrong" && triesLeft > 0 ? `${reasons.wrong} ${left}` : reasons[reason];
+  return new Problem("verification_failed", detail, { reason, tries_left: triesLeft });
+};
 
 /**
  * The recipient agrees by the code that the customer enters. The try counts before the code is looked at. 404, 409
@@ -156,9 +160,9 @@ export async function agreeByCode(
     throw new Problem("verification_not_needed", `${rule.target_email} needs no code.`);
   }
   const { hash, triesLeft } = await countTry(accountId, ruleId, context);
-  if (!(await isPassword(code, hash))) throw wrongCode(triesLeft);
+  if (!(await isPassword(code, hash))) throw failed(triesLeft > 0 ? "wrong" : "no_tries_left", triesLeft);
   const isProof = ({ code_hash }: StoredProof): boolean => code_hash === hash;
-  return agree({ accountId, ruleId, isProof, lost: () => wrongCode(0), answer: (one) => one }, context);
+  return agree({ accountId, ruleId, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
 }
 
 /** Counts one more try of the code there is; throws when there is none that may be tried. */
@@ -168,8 +172,11 @@ function countTry(
   { table, commit, now }: Context,
 ): Promise<{ hash: string; triesLeft: number }> {
   return commit(async () => {
-    const { code_hash: hash, code_expires_at = "", tries = 0 } = (await getProof(table, accountId, ruleId)) ?? {};
-    if (hash === undefined || code_expires_at <= now().toISOString() || tries >= triesPerCode) throw wrongCode(0);
+    const proof = await getProof(table, accountId, ruleId);
+    const { code_hash: hash, code_expires_at = "", tries = 0 } = proof ?? {};
+    if (hash === undefined || proof?.state === "refused") throw failed("not_sent");
+    if (tries >= triesPerCode) throw failed("no_tries_left");
+    if (code_expires_at <= now().toISOString()) throw failed("expired");
     return {
       value: { hash, triesLeft: triesPerCode - tries - 1 },
       writes: [{ update: proofKey(accountId, ruleId), add: { tries: 1 }, if: { code_hash: hash, tries } }],

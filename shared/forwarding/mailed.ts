@@ -21,6 +21,9 @@ const dayMs = 86_400_000;
 const perTarget = 5;
 const perAccount = 200;
 
+/** How long no mail may go out, and because of which limit. */
+export type Wait = { waitMs: number; limit: string };
+
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
 const Letters = z.object({ count: z.int() });
 
@@ -33,16 +36,19 @@ export async function mayMail(
   accountId: string,
   email: string,
   now: Date,
-): Promise<{ notes: Write[] } | { waitMs: number }> {
+): Promise<{ notes: Write[] } | Wait> {
   const [key, day] = [mailedKey(email), lettersKey(accountId, now)];
   const [mailed, letters] = await Promise.all([table.get(key, Mailed), table.get(day, Letters)]);
   const { at, version } = mailed ?? { at: [], version: 0 };
   const nowMs = now.getTime();
   const today = at.filter((one) => Date.parse(one) > nowMs - dayMs);
-  const waitMs = Math.max(waitFor(today.at(-1), pauseMs, nowMs), waitFor(today.at(-perTarget), dayMs, nowMs));
-  if (waitMs > 0) return { waitMs };
+  const forDay = waitFor(today.at(-perTarget), dayMs, nowMs);
+  if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails a day` };
+  const forPause = waitFor(today.at(-1), pauseMs, nowMs);
+  if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute" };
   const count = letters?.count ?? 0;
-  if (count >= perAccount) return { waitMs: startOf(plusDays(dayOf(now), 1)).getTime() - nowMs };
+  const tomorrow = startOf(plusDays(dayOf(now), 1)).getTime();
+  if (count >= perAccount) return { waitMs: tomorrow - nowMs, limit: `an account sends ${perAccount} mails a day` };
   const ttl = Math.ceil((nowMs + 2 * dayMs) / 1_000);
   return {
     notes: [
@@ -60,11 +66,7 @@ const waitFor = (since: string | undefined, ms: number, nowMs: number): number =
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 
 /** 429: there were mails enough. */
-export function tooManyMails(waitMs: number): Problem {
+export function tooManyMails({ waitMs, limit }: Wait): Problem {
   const retry_after = Math.max(1, Math.ceil(waitMs / 1_000));
-  return new Problem(
-    "rate_limited",
-    `An address gets one mail a minute and ${perTarget} a day, and an account sends ${perAccount} a day. Try again in ${retry_after} s.`,
-    { retry_after },
-  );
+  return new Problem("rate_limited", `No mail was sent: ${limit}. Try again in ${retry_after} s.`, { retry_after });
 }

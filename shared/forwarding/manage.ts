@@ -1,6 +1,7 @@
 import { covers } from "../auth/permissions.ts";
 import { change, type Change } from "../changes/kind.ts";
-import { notFound, Problem } from "../errors.ts";
+import { scopesOfDomain } from "../domains/find.ts";
+import { InvalidInput, notFound, Problem } from "../errors.ts";
 import { idWithOrdinal } from "../ids.ts";
 import { scopesOfMailbox } from "../mailboxes/find.ts";
 import type { Context } from "../route.ts";
@@ -34,10 +35,16 @@ export function becoming(accountId: string, before: StoredRule, after: StoredRul
   ];
 }
 
-/** The domain of the account that a target is a mailbox of, if the caller may see that: others are asked as anybody is. */
+/**
+ * The domain of the account that a target is a mailbox of, if the caller may see that: others are asked as anybody is.
+ * 422 for an address of such a domain that nobody has.
+ */
 async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
-  const { mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
-  return mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox)) ? mailbox.domain.id : undefined;
+  const { domain, isProved = false, mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
+  if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) return mailbox.domain.id;
+  if (!domain || mailbox || !isProved || !covers(permissions, "mailbox.view", scopesOfDomain(domain))) return undefined;
+  const msg = `${domain.name} is a domain of this account, and nobody has this address there: create its mailbox first`;
+  throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "not_found" }]);
 }
 
 /** 409 where the scope has a rule to the target, or copies would come back to it. */
@@ -49,7 +56,7 @@ async function requireFit(
   const beside = await placesOf(context.table, accountId, rule.scope);
   const same = beside.find(({ rule_id, target_email }) => target_email === rule.target && rule_id !== rule.id);
   if (same) {
-    const detail = `Copies of this mail go to ${rule.target} already.`;
+    const detail = `There is a rule for this mail to ${rule.target} already.`;
     throw new Problem("forwarding_exists", detail, { conflicts_with: same.rule_id });
   }
   await requireNoLoop(accountId, rule, context);
@@ -74,6 +81,7 @@ export function addRule(
       active: true,
       verification_required: true,
       verification_state: "pending",
+      status_reason: null,
       verification_sent_at: null,
       verification_expires_at: null,
       verification_verified_at: null,
@@ -132,12 +140,21 @@ export const setActive = (accountId: string, id: string, active: boolean, contex
     verb: active ? "resumed" : "paused",
   }));
 
-/** Has the recipient of a rule asked, again if need be. 404, 409 `verification_not_needed`, 429. */
+/**
+ * Has the recipient of a rule asked, again if need be. A target that is a mailbox of the account by now needs nobody's
+ * agreement, and one that was and is no more does. 404, 409 `verification_not_needed`, 429.
+ */
 export const requestVerification = (accountId: string, id: string, context: Context): Promise<ForwardingRule> =>
-  changeRule(accountId, id, context, (before, at) => {
-    if (before.verification_state !== "pending") {
-      const why = before.verification_state === "internal" ? "is a mailbox of this account" : "has agreed already";
-      throw new Problem("verification_not_needed", `${before.target_email} ${why}: no mail is needed.`);
-    }
-    return planRequest(context.table, accountId, before, at);
+  changeRule(accountId, id, context, async (before, at) => {
+    const { target_email: target, verification_state: state } = before;
+    if (state === "verified") throw notNeeded(`${target} has agreed already`);
+    const home = await homeOf(accountId, target, context);
+    if (home !== undefined && home === before.target_domain_id)
+      throw notNeeded(`${target} is a mailbox of this account`);
+    if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), at);
+    return { ...(await planNewTarget(context.table, accountId, before, home, at)), verb: "updated" };
   });
+
+const withoutHome = ({ target_domain_id: _, ...rule }: StoredRule): StoredRule => rule;
+
+const notNeeded = (why: string): Problem => new Problem("verification_not_needed", `${why}: no mail is needed.`);

@@ -1,7 +1,7 @@
 import { change, type Change } from "../changes/kind.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { mayMail, tooManyMails } from "./mailed.ts";
+import { mayMail, tooManyMails, type Wait } from "./mailed.ts";
 import { askedWrites, endedWrites, getProof, linkHours } from "./proof.ts";
 import { ruleKind, ruleView, type StoredRule } from "./rule.ts";
 
@@ -16,9 +16,12 @@ const expiryOf = (now: Date): string => new Date(now.getTime() + linkHours * 3_6
  */
 export async function planRequest(table: Reader, accountId: string, rule: StoredRule, now: Date): Promise<Planned> {
   const planned = await planRequestIfDue(table, accountId, rule, now);
-  if ("waitMs" in planned) throw tooManyMails(planned.waitMs);
+  if ("waitMs" in planned) throw tooManyMails(planned);
   return planned;
 }
+
+const retryIn = ({ waitMs }: Wait): string =>
+  `ask for one by forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
 /** As `planRequest`, but when the address was written to enough, it says for how long. */
 async function planRequestIfDue(
@@ -26,14 +29,16 @@ async function planRequestIfDue(
   accountId: string,
   rule: StoredRule,
   now: Date,
-): Promise<Planned | { waitMs: number }> {
+): Promise<Planned | Wait> {
   const mail = await mayMail(table, accountId, rule.target_email, now);
   if ("waitMs" in mail) return mail;
   const proof = await getProof(table, accountId, rule.id);
   const expiresAt = expiryOf(now);
   const asked: StoredRule = {
     ...rule,
+    verification_required: true,
     verification_state: "pending",
+    status_reason: null,
     verification_sent_at: now.toISOString(),
     verification_expires_at: expiresAt,
     verification_verified_at: null,
@@ -62,6 +67,7 @@ export async function planNewTarget(
     ...(isInternal ? { target_domain_id: home } : {}),
     verification_required: !isInternal,
     verification_state: isInternal ? "internal" : "pending",
+    status_reason: null,
     verification_sent_at: null,
     verification_expires_at: null,
     verification_verified_at: null,
@@ -69,6 +75,7 @@ export async function planNewTarget(
   if (!isInternal) {
     const planned = await planRequestIfDue(table, accountId, waiting, now);
     if (!("waitMs" in planned)) return planned;
+    waiting.status_reason = `No mail was sent, as there were others: ${retryIn(planned)}`;
   }
   const proof = await getProof(table, accountId, rule.id);
   return { rule: waiting, writes: endedWrites(accountId, rule.id, proof), changes: [] };

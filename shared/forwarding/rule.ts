@@ -32,10 +32,14 @@ export const ForwardingRule = z
     }),
     verification_state: State.meta({
       description:
-        "`internal` is a mailbox of the account. `pending` waits for the recipient; `expired` waited too long, and can be sent again. Copies go out when it is active and `internal` or `verified`.",
+        "`internal` is a mailbox of the account. `pending` waits for the recipient; `expired` waited too long or cannot be written to, and can be asked again. Copies go out when it is active and `internal` or `verified`.",
+    }),
+    status_reason: z.string().nullable().meta({
+      description:
+        "Why no mail went out to the recipient, and what to do, for people; null when one did or none is needed.",
     }),
     verification_sent_at: Timestamp.nullable().meta({
-      description: "When the last mail to the recipient was sent off; null when none was.",
+      description: "When the last mail to the recipient was sent off; null when none was, or when it was refused.",
     }),
     verification_expires_at: Timestamp.nullable().meta({ description: "Until when its link can be followed." }),
     verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed." }),

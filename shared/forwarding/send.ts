@@ -154,7 +154,13 @@ function giveUp(accountId: string, { id, target_email }: StoredRule, { table, no
     const isSame = before?.target_email === target_email && before.verification_state === "pending";
     if (!isSame) return { value: undefined, writes: [], changes: [] };
     const at = now();
-    const after = { ...before, verification_expires_at: at.toISOString(), updated_at: at.toISOString() };
+    const after = {
+      ...before,
+      status_reason: "The mail to this address was refused: nobody can be reached there. Choose another target.",
+      verification_sent_at: null,
+      verification_expires_at: at.toISOString(),
+      updated_at: at.toISOString(),
+    };
     const views = { before: ruleView(before, at), after: ruleView(after, at) };
     return {
       value: undefined,

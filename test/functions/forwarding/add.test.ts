@@ -24,6 +24,7 @@ test("a rule to somebody elsewhere waits for them, and a mail asks them", async 
     active: true,
     verification_required: true,
     verification_state: "pending",
+    status_reason: null,
     verification_sent_at: body.created_at,
     verification_expires_at: new Date(Date.parse(body.created_at) + 48 * 3_600_000).toISOString(),
     verification_verified_at: null,
@@ -103,6 +104,21 @@ test("refuses what is no address that mail can be sent to, at its place, and kee
   expect(await storedOf(account)).toEqual(before);
 });
 
+test("an address of the account's own domain that nobody has is refused, and not written to", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const { status, body } = await adding(account, `typo@${name}`);
+  expect([status, body.detail]).toEqual([
+    422,
+    [
+      expect.objectContaining({
+        loc: ["body", "target_email"],
+        msg: expect.stringContaining("nobody has this address"),
+      }),
+    ],
+  ]);
+});
+
 test("a domain and a workspace together are refused, and so is a domain that goes", async () => {
   const account = await newAccount();
   const { name, workspace_id } = await home(account);
@@ -135,7 +151,12 @@ test("who agrees to a letter agrees to all rules of the account that it tells of
   const first = await ruleTo(account, target, { domain: domains[0]?.name });
   const second = await ruleTo(account, target, { domain: domains[1]?.name });
   const foreign = await ruleTo(other, target);
-  expect([second, foreign].map(({ verification_sent_at }) => verification_sent_at)).toEqual([null, null]);
+  for (const { verification_sent_at, status_reason } of [second, foreign]) {
+    expect([verification_sent_at, status_reason]).toEqual([
+      null,
+      expect.stringContaining("verification.send in a minute"),
+    ]);
+  }
   const { mail, code } = await mailed(account, first);
   for (const { name } of domains) expect(mail.text).toContain(name);
   const late = await ruleTo(account, target);

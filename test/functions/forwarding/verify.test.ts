@@ -81,7 +81,7 @@ test("sent again with its key it answers the same, which is as masked", async ()
 
 test("a target that became a mailbox of the account meanwhile may still agree", async () => {
   const account = await newAccount();
-  const { name } = await home(account);
+  const { name } = await home(account, { status: "pending_delegation" });
   const rule = await ruleTo(account, `ada@${name}`);
   const { token } = await mailed(account, rule);
   const [ada = ""] = await stocked(account, name, ["ada"]);

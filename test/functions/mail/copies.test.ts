@@ -92,11 +92,13 @@ test("copies go on from one domain of the account to the next, each address once
 
 test("a loop that came about without a rule being written sends each copy once", async () => {
   const { account, name } = await scene();
-  const other = await home(account);
+  const other = await home(account, { status: "pending_delegation" });
   await ruleTo(account, `ada@${name}`, { domain: other.name });
   const rule = await ruleTo(account, `bob@${other.name}`, { domain: name });
   expect(rule.verification_state).toBe("pending");
   await press((await mailed(account, rule)).token);
+  await setStored(account, other.name, { status: "active", verified_at: other.created_at });
+  await write({ update: holderKey(other.name), set: { firm: true } });
   await stocked(account, other.name, ["bob"]);
   expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`, `bob@${other.name} (here)`].toSorted());
   expect(await copiesOf(`bob@${other.name}`)).toEqual([`ada@${name} (here)`]);

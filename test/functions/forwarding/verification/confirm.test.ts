@@ -30,7 +30,7 @@ test("a wrong code says how many tries are left, and after five the right one is
       tries_left,
     });
   }
-  expect((await enter(account, rule.id, code)).body).toMatchObject({ code: "verification_failed", tries_left: 0 });
+  expect((await enter(account, rule.id, code)).body).toMatchObject({ reason: "no_tries_left", tries_left: 0 });
   expect((await ruleNow(account, rule.id))?.verification_state).toBe("pending");
   expect((await press(token)).status).toBe(200);
 });
@@ -51,13 +51,13 @@ test("a code is good for fifteen minutes, by the clock", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule, new Date(Date.now() - 15 * 60_000));
-  expect((await enter(account, rule.id, code)).body).toMatchObject({ code: "verification_failed", tries_left: 0 });
+  expect((await enter(account, rule.id, code)).body).toMatchObject({ reason: "expired", tries_left: 0 });
 });
 
 test("before a mail is out there is no code, and none after the proof is gone", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
-  expect((await enter(account, rule.id, "000000")).body.tries_left).toBe(0);
+  expect((await enter(account, rule.id, "000000")).body).toMatchObject({ reason: "not_sent", tries_left: 0 });
   const { code } = await mailed(account, rule);
   await write({ delete: proofKey(account.id, rule.id) });
   expect((await enter(account, rule.id, code)).body.tries_left).toBe(0);

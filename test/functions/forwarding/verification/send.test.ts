@@ -67,3 +67,21 @@ test("nobody is asked who has agreed, or who is a mailbox of the account", async
     expect((await ask(account, id)).body).toMatchObject({ status: 409, code: "verification_not_needed" });
   }
 });
+
+test("a target that is a mailbox of the account by now needs nobody, and one that was and is no more is asked", async () => {
+  const account = await newAccount();
+  const domain = await home(account, { status: "pending_delegation" });
+  const rule = await ruleTo(account, `ada@${domain.name}`);
+  const [ada = ""] = await stocked(account, domain.name, ["ada"]);
+  const now = await ask(account, rule.id);
+  expect([now.status, now.body.verification_state, now.body.verification_required]).toEqual([200, "internal", false]);
+  expect((await ask(account, rule.id)).body.code).toBe("verification_not_needed");
+  await send(account, "DELETE", `mailboxes/${ada}`);
+  await write({ delete: mailedKey(rule.target_email) });
+  const again = await ask(account, rule.id);
+  expect([again.status, again.body.verification_state, again.body.verification_required]).toEqual([
+    200,
+    "pending",
+    true,
+  ]);
+});

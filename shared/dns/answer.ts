@@ -1,3 +1,5 @@
+import type { Budget } from "./budget.ts";
+
 /** One record as it came off the wire, its data in the field for its type; names in lower case without a final dot. */
 export type Found = { name: string; ttl: number } & (
   | { type: "A" | "AAAA"; address: string }
@@ -29,8 +31,11 @@ export type Delegation =
 
 /** Asks the public DNS, from the root on, and believes nothing that leads inside. Never throws for what others answer. */
 export type Resolver = {
-  /** The records of a name and type, CNAMEs followed; the records are those at the end of the chain. */
-  resolve: (name: string, type: Found["type"]) => Promise<Answer>;
+  /**
+   * The records of a name and type, CNAMEs followed; the records are those at the end of the chain. Every message sent is
+   * taken out of `within` as well: what several questions may cost together.
+   */
+  resolve: (name: string, type: Found["type"], within?: Budget) => Promise<Answer>;
   /** What the parent's nameservers say of a name, without asking the name's own. */
   delegation: (name: string) => Promise<Delegation>;
 };

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../endpoint.ts";
 import type { Answer, Delegation, Resolver } from "./answer.ts";
-import { openBudget } from "./budget.ts";
+import { type Budget, openBudget } from "./budget.ts";
 import type { Question } from "./exchange.ts";
 import type { Fault } from "./outcome.ts";
 import { ianaRoots } from "./roots.ts";
@@ -111,11 +111,15 @@ export function openResolver(options: ResolverOptions = {}): Resolver {
     cuts: openZoneCuts(nowMs),
     tryTimeoutMs,
   };
-  const walk = (): Walk => ({ ground, budget: openBudget(timeoutMs, maxQueries), lookups: [] });
+  const walk = (within?: Budget): Walk => ({
+    ground,
+    budget: openBudget(timeoutMs, maxQueries, within),
+    lookups: [],
+  });
   return {
-    resolve: async (text, type) => {
+    resolve: async (text, type, within) => {
       const name = wireName(text);
-      return name === undefined ? unknown("it is not a domain name") : follow({ name, type }, walk());
+      return name === undefined ? unknown("it is not a domain name") : follow({ name, type }, walk(within));
     },
     delegation: async (text) => {
       const name = wireName(text);

@@ -14,8 +14,8 @@ export type ReverseState =
   | { status: "unconfirmed"; rdns: string | null; message: string }
   | { status: "unknown"; rdns: string | null; message: string };
 
-/** Whoever has the address decides how many names it has; more are not looked at. */
-const maxNames = 10;
+/** Whoever has the address decides how many names it has, and whose; more are not looked at. */
+const maxNames = 3;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -53,7 +53,10 @@ const unknownBecause = (reason: string): string => `It could not be found out no
 
 const joined = (names: readonly string[]): string => new Intl.ListFormat("en", { type: "disjunction" }).format(names);
 
-/** The names of an address, alphabetically and without the root, which is no host. */
+/** Letters, digits, hyphens, and underscores: whatever else a PTR record can hold is not shown to anybody. */
+const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
+/** The names of an address, alphabetically; the root is none. */
 const namesIn = (answer: Answer): string[] =>
   answer.status === "found"
     ? [...new Set(answer.records.flatMap((one) => (one.type === "PTR" && one.host ? [one.host] : [])))].toSorted()
@@ -76,17 +79,19 @@ export function addressAt(name: string): string | undefined {
  * compared by value. Of several names it is the alphabetically first that does. Asks one question, and then of each
  * name one at the same time. Throws for a text that is no address, and never for what others answer.
  */
-export async function forwardConfirmed(resolver: Resolver, ip: string): Promise<ReverseState> {
+export async function forwardConfirmed(resolver: Pick<Resolver, "resolve">, ip: string): Promise<ReverseState> {
   const address = addressOf(ip);
   const [spelling, type] = [spelled(address), isSix(address) ? ("AAAA" as const) : ("A" as const)];
   const pointers = await resolver.resolve(reverseName(ip), "PTR");
   if (pointers.status === "unknown") {
     return { status: "unknown", rdns: null, message: unknownBecause(pointers.reason) };
   }
-  const all = namesIn(pointers);
+  const called = namesIn(pointers);
+  const all = called.filter((name) => hostName.test(name));
   const [first] = all;
   if (first === undefined) {
-    const message = `${spelling} has no name: have its provider set its PTR record to the host's name.`;
+    const lack = called.length > 0 ? "has a name that is no host name" : "has no name";
+    const message = `${spelling} ${lack}: have its provider set its PTR record to the host's name.`;
     return { status: "unconfirmed", rdns: null, message };
   }
   const names = all.slice(0, maxNames);
@@ -104,7 +109,7 @@ type Lack = { spelling: string; type: "A" | "AAAA"; all: readonly string[]; name
 
 function lacking({ spelling, type, all, names }: Lack): string {
   if (all.length > names.length) {
-    return `${spelling} has ${all.length} names, of which ${maxNames} were looked at and none leads back: keep one PTR record.`;
+    return `${spelling} has ${all.length} names, of which ${names.length} were looked at and none leads back: keep one PTR record.`;
   }
   return `The PTR record says ${joined(names)}, which does not lead to ${spelling}: add the ${type} record ${spelling} there.`;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { openBudget } from "../../../shared/dns/budget.ts";
 import { a, cname, delegated, internet, ns, record, responseTo, serving } from "../../support/dns-network.ts";
 import { name, noAddress, replying } from "./bad-nameservers.ts";
 
@@ -60,6 +61,26 @@ test("stops when a question has sent as many messages as it may", async () => {
   expect(await net.open({ maxQueries: 2 }).resolve(name, "A")).toEqual({
     status: "unknown",
     reason: "it takes too many queries to find out",
+  });
+});
+
+test("stops when several questions together have sent as many messages as they may", async () => {
+  const net = await internet(a("one.test", "45.0.0.1"), a("two.test", "45.0.0.2"), a("three.test", "45.0.0.3"));
+  const resolver = net.open();
+  const within = openBudget(10_000, 3);
+  const names = ["one.test", "two.test", "three.test"];
+  const answers: string[] = [];
+  for (const each of names) answers.push((await resolver.resolve(each, "A", within)).status);
+  expect(answers).toEqual(["found", "found", "unknown"]);
+  expect(net.root.asked.length + net.registry.asked.length).toBe(3);
+  expect((await resolver.resolve("three.test", "A")).status).toBe("found");
+});
+
+test("stops when several questions together have taken as long as they may", async () => {
+  const net = await internet();
+  expect(await net.open().resolve(name, "A", openBudget(0, 50))).toEqual({
+    status: "unknown",
+    reason: "the nameservers of the root do not answer in time",
   });
 });
 

@@ -90,15 +90,15 @@ test("takes the alphabetically first of several names that lead back", async () 
   expect(state).toMatchObject({ status: "confirmed", rdns: "b.example.test" });
 });
 
-test("looks at ten names at most, and says to keep one", async () => {
-  const names = Array.from({ length: 11 }, (_, index) => `h${String(index).padStart(2, "0")}.example.test`);
-  const { resolver, asked } = await internetWith([ptr(reverseName(four), ...names), a("h10.example.test", four)]);
+test("looks at three names at most, and says to keep one", async () => {
+  const names = Array.from({ length: 4 }, (_, index) => `h${String(index).padStart(2, "0")}.example.test`);
+  const { resolver, asked } = await internetWith([ptr(reverseName(four), ...names), a("h03.example.test", four)]);
   expect(await forwardConfirmed(resolver, four)).toEqual({
     status: "unconfirmed",
     rdns: "h00.example.test",
-    message: "45.12.0.7 has 11 names, of which 10 were looked at and none leads back: keep one PTR record.",
+    message: "45.12.0.7 has 4 names, of which 3 were looked at and none leads back: keep one PTR record.",
   });
-  expect(asked).toHaveLength(11);
+  expect(asked).toHaveLength(4);
 });
 
 const withoutName = {
@@ -114,6 +114,38 @@ test("says that an address without a PTR record has no name", async () => {
 
 test("takes the root for no name", async () => {
   expect(await stateOf(four, ptr(reverseName(four), ""))).toEqual(withoutName);
+});
+
+const oddNames = [
+  "<b>.example.test",
+  "a'b.example.test",
+  "$(id).example.test",
+  "x@example.test",
+  "a..b",
+  "\u001b[31m.test",
+];
+
+test.each(oddNames)("takes %j for no name, as it is none of a host", async (host) => {
+  const resolver: Pick<Resolver, "resolve"> = {
+    resolve: async (name, type) => ({
+      status: "found",
+      records: type === "PTR" ? [{ name, ttl: 60, type, host }] : [{ name, ttl: 60, type: "A", address: four }],
+    }),
+  };
+  expect(await forwardConfirmed(resolver, four)).toEqual({
+    ...withoutName,
+    message: "45.12.0.7 has a name that is no host name: have its provider set its PTR record to the host's name.",
+  });
+});
+
+test("passes over a name that is none of a host's beside one that is", async () => {
+  const state = await stateOf(
+    four,
+    ptr(reverseName(four), "<a>.example.test", "_m-1.example.test"),
+    a("_m-1.example.test", four),
+    a("<a>.example.test", four),
+  );
+  expect(state).toMatchObject({ status: "confirmed", rdns: "_m-1.example.test" });
 });
 
 test.each([

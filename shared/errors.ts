@@ -46,6 +46,7 @@ const problems = {
   insufficient_funds: { status: 409, title: "The wallet does not hold enough" },
   plan_unchanged: { status: 409, title: "The account is on this plan already" },
   plan_cancelled: { status: 409, title: "The plan is cancelled" },
+  plan_in_use: { status: 409, title: "The plan pays for managed dedicated IPs" },
   payment_due: { status: 409, title: "The account has an invoice to pay first" },
   idempotency_in_flight: { status: 409, title: "The first request with this key is still running" },
   secret_already_shown: { status: 409, title: "The secret was shown before" },

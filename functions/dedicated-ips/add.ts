@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/dedicated-ips",
   summary: "Register a host of one's own",
   description:
-    "Its addresses are the account's once the host has proved itself: see `dedicated_ips.authorize`. Until then anybody else may register them too.",
+    "Its addresses are the account's once the host has proved itself: see `dedicated_ips.authorize`. Until then anybody else may register them too. Once it is `active`, outgoing mail of the domains assigned to it is handed to it over port 587, without TLS unless the deployment's proxy begins it.",
   capability: "ip.manage",
   access: "write",
   params: AccountParams,

@@ -11,7 +11,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/dedicated-ips/available-options",
   summary: "List available managed dedicated IPs",
   description:
-    "What can be claimed by `dedicated_ips.claim`: where the addresses are, what one costs a month by the account's plan, and how many are left.",
+    "What can be claimed by `dedicated_ips.claim`: where the addresses are, what the first 30 days of one cost, and how many are left.",
   capability: "ip.view",
   access: "read",
   params: AccountParams,

@@ -16,6 +16,7 @@ export const route = defineRoute({
     "Takes a free address and holds the price of its first 30 days in the wallet. It is `active`, and paid, once its reverse DNS is confirmed, which takes moments; should that not be so within a day, it goes and the money is free again.",
   capability: "ip.manage",
   access: "write",
+  limit: "outbound",
   params: AccountParams,
   body: z
     .strictObject({

@@ -9,14 +9,14 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}",
   summary: "Delete a dedicated IP",
   description:
-    "One that no domain sends from any more. What is paid of a managed one is not given back; what is only held for one that is still provisioned is free again.",
+    "One that no domain sends from any more. What is paid of a managed one is not given back; what is only held for one that is still provisioned is free again. A host that was suspended stays.",
   capability: "ip.manage",
   subject: ipInPath,
   etag: true,
   access: "write",
   params: IpParams,
   output: Empty,
-  problems: ["ip_in_use"],
+  problems: ["ip_in_use", "ip_not_ready"],
   run: async ({ found }, context) => {
     await deleteIp(found, context);
     return {};

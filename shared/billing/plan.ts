@@ -11,6 +11,7 @@ import { PlanId, plans } from "./catalogue.ts";
 import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "./days.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
 import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
+import { countManaged } from "./usage.ts";
 
 export const CurrentPlan = z
   .object({
@@ -30,7 +31,10 @@ type CurrentPlan = z.output<typeof CurrentPlan>;
 
 /** The plan of an account today. */
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
-  const { state, open } = await openBook(table, accountId, now());
+  const [{ state, open }, { count }] = await Promise.all([
+    openBook(table, accountId, now()),
+    countManaged(table, accountId),
+  ]);
   const today = dayOf(now());
   const planId = isEnded(state, today) ? null : planOn(state, today);
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
@@ -43,7 +47,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     currency,
     billing_period: "month",
     can_change_plan: !isDue,
-    can_cancel_plan: !isForGood(state, null, nextMonth(today)),
+    can_cancel_plan: count === 0 && !isForGood(state, null, nextMonth(today)),
   };
 }
 
@@ -125,7 +129,7 @@ const badDay = (msg: string): InvalidInput =>
 
 /**
  * Cancels the plan: from the first day after the month on, or at once, with what was used until today, this day
- * included, invoiced. 409 `plan_cancelled`.
+ * included, invoiced. 409 `plan_cancelled`, `plan_in_use` while the account has managed dedicated IPs.
  */
 export function cancelPlan(
   accountId: string,
@@ -136,12 +140,14 @@ export function cancelPlan(
     const at = now();
     const today = dayOf(at);
     let answer: PlanAnswer | undefined;
+    const { count, unchanged } = await countManaged(table, accountId);
     const { writes, changes } = await planBilling(table, accountId, at, async (book) => {
       const previous = planOn(book.state, today);
       const from = isImmediate ? today : nextMonth(today);
       if (isEnded(book.state, today) || isForGood(book.state, null, from)) {
         throw new Problem("plan_cancelled", "The plan is cancelled already.");
       }
+      if (count > 0) throw inUse(count);
       // The day that has begun is charged by the plan, at once.
       if (isImmediate) await settleNow(table, book, today);
       const without = isImmediate ? plusDays(today, 1) : from;
@@ -150,9 +156,12 @@ export function cancelPlan(
       answer = answerOf(book, previous, null, from);
     });
     if (!answer) throw new Error("nothing was planned");
-    return { value: answer, writes, changes };
+    return { value: answer, writes: [...writes, unchanged], changes };
   });
 }
+
+const inUse = (dedicated_ip_count: number): Problem =>
+  new Problem("plan_in_use", "Delete the managed dedicated IPs first: the plan pays for them.", { dedicated_ip_count });
 
 /** As many days as a transaction has room for, with all that follows from them. */
 const daysAtOnce = 31;

@@ -2,7 +2,7 @@ import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { currency, money } from "../money.ts";
 import type { Reader } from "../table/table.ts";
 import type { Book } from "./book.ts";
-import { graceDays } from "./catalogue.ts";
+import { defaultPlan, graceDays } from "./catalogue.ts";
 import { linesOf, totalOf, type Accrual } from "./charges.ts";
 import { dayOf, daysBetween, plusDays, type Day } from "./days.ts";
 import { numberOf, type StoredInvoice } from "./invoice.ts";
@@ -13,17 +13,22 @@ const isServed = ({ status }: Book): boolean => status === "active" || status ==
 
 /**
  * Records the usage of every day up to `last` that is not recorded, at most to the end of the unsettled
- * month. A day that is recorded late has what the account has now; one without a plan or service has nothing.
+ * month. A day that is recorded late has what the account has now; one without service has nothing, and one without a
+ * plan only the managed IPs, by the default plan.
  */
 export async function accrueThrough(table: Reader, book: Book, last: Day): Promise<void> {
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
   const days = daysBetween(book.state.accrue_from, end);
   if (days.length === 0) return;
-  const { mailboxes, dedicatedIpsOn } = await readUsage(table, book.accountId);
+  const { mailboxes, dedicatedIpsOn, managedIpsOn } = await readUsage(table, book.accountId);
   const sent = await readSent(table, book.accountId, book.state.accrue_from, end);
   const accruals = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
-    if (!plan_id || !isServed(book)) return [];
+    if (!isServed(book)) return [];
+    if (plan_id === null) {
+      const none = { mailboxes: 0, sent_mails: 0 };
+      return managedIpsOn(day) === 0 ? [] : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: managedIpsOn(day) }];
+    }
     return [{ day, plan_id, mailboxes, dedicated_ips: dedicatedIpsOn(day), sent_mails: sent.get(day) ?? 0 }];
   });
   book.newAccruals.push(...accruals);

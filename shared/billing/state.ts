@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
 import type { Key } from "../table/writes.ts";
-import { defaultPlan, PlanId } from "./catalogue.ts";
+import { dedicatedIpFirstDays, defaultPlan, PlanId, plans as catalogue } from "./catalogue.ts";
 import { Day, dayOf, monthOf, nextMonth, plusDays } from "./days.ts";
 
 /*
@@ -65,11 +65,37 @@ export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day)
   return { ...state, plans: [...kept, { plan_id, from }] };
 }
 
-/** The plans without those that ended before everything that is still to be settled. */
-export function withoutHistory(state: BillingState): BillingState {
-  const first = state.plans.findLastIndex(({ from }) => from <= state.settle_from);
-  return { ...state, plans: state.plans.slice(Math.max(0, first)) };
+/** The plans from the one on a day on. */
+const plansSince = ({ plans }: Pick<BillingState, "plans">, day: Day): BillingState["plans"] =>
+  plans.slice(
+    Math.max(
+      0,
+      plans.findLastIndex(({ from }) => from <= day),
+    ),
+  );
+
+/** The last day that may be settled is today: a claim of today asks for the plans of so many days before. */
+const historyDays = dedicatedIpFirstDays + 1;
+
+/** The plans without those that ended so long before what is still to be settled that nothing follows from them. */
+export const withoutHistory = (state: BillingState): BillingState => ({
+  ...state,
+  plans: plansSince(state, plusDays(state.settle_from, -historyDays)),
+});
+
+/**
+ * What the first days of a managed IP cost, in minor units, when it is claimed on a day: a month by the dearest of the
+ * plans of that day, of as many days before it, and of those to come, so that a change for a day is no discount. The
+ * default plan's where there is none of these.
+ */
+export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
+  const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
+  return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => catalogue[id].prices.dedicatedIp));
 }
+
+/** Whether an account is without a plan on a day, or is to be later. */
+export const lacksPlanFrom = (state: Pick<BillingState, "plans">, day: Day): boolean =>
+  planOn(state, day) === null || state.plans.some(({ plan_id, from }) => from > day && plan_id === null);
 
 /** The last day of the period that the first unsettled day is in: a calendar month. */
 export const periodEnd = ({ settle_from }: Pick<BillingState, "settle_from">): Day =>

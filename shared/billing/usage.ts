@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { mailboxesOf } from "../mailboxes/mailbox.ts";
-import { readHeads, readRows } from "../table/ranked-list.ts";
+import { readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key } from "../table/writes.ts";
+import type { Key, Write } from "../table/writes.ts";
 import { dayOf, type Day } from "./days.ts";
 
 /*
@@ -18,7 +18,12 @@ export const sentKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${a
 const Usage = z.object({ mailboxes: z.int().min(0).default(0), dedicated_ips: z.int().min(0).default(0) });
 const Sent = z.object({ count: z.int().min(0) });
 
-export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
+/** `managedIpsOn` are those of `dedicatedIpsOn` that the operator did not count. */
+export type UsageNow = {
+  mailboxes: number;
+  dedicatedIpsOn: (day: Day) => number;
+  managedIpsOn: (day: Day) => number;
+};
 
 /**
  * How many mailboxes and dedicated IPs an account has: its live mailboxes, the managed IPs whose days paid in advance
@@ -30,20 +35,28 @@ export async function readUsage(table: Reader, accountId: string): Promise<Usage
     table.get(usageKey(accountId), Usage),
   ]);
   const { mailboxes: more, dedicated_ips } = counted ?? { mailboxes: 0, dedicated_ips: 0 };
-  const paidUntil = ips && ips.live > 0 ? await paidDays(table, accountId) : [];
+  // The first day of each that is not paid in advance: the day on which those end.
+  const paidUntil = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
+    paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
+  );
+  const managedIpsOn = (day: Day): number => paidUntil.filter((end) => end <= day).length;
   return {
     mailboxes: (mailboxes?.live ?? 0) + more,
-    dedicatedIpsOn: (day) => dedicated_ips + paidUntil.filter((end) => end <= day).length,
+    dedicatedIpsOn: (day) => dedicated_ips + managedIpsOn(day),
+    managedIpsOn,
   };
 }
 
-/** The first day of each managed IP that is not paid in advance: the day on which those end. */
-async function paidDays(table: Reader, accountId: string): Promise<Day[]> {
+async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]> {
   const { rows } = await readRows(table, ipsOf(accountId), { skip: 0, take: accountLimit });
-  return rows.flatMap((row) => {
-    const { paid_until } = StoredIp.parse(row);
-    return paid_until === undefined ? [] : [dayOf(new Date(paid_until))];
-  });
+  return rows.map((row) => StoredIp.parse(row)).filter(({ type }) => type === "managed");
+}
+
+/** How many managed IPs an account has, ready or not, and the write that fails a transaction when it claims another. */
+export async function countManaged(table: Reader, accountId: string): Promise<{ count: number; unchanged: Write }> {
+  const { state } = await readList(table, ipsOf(accountId));
+  const ips = state.live === 0 ? [] : await managedIps(table, accountId);
+  return { count: ips.length, unchanged: unchangedList(state) };
 }
 
 /** How many mails an account sent on each of the days from one to another, both included; days without any are not there. */

@@ -5,6 +5,7 @@ import { ipById, type StoredIp } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
 import type { Look } from "./look.ts";
 import { isTaken } from "./register.ts";
+import { isProof } from "./setup-key.ts";
 import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
 
 const dayMs = 86_400_000;
@@ -29,17 +30,20 @@ export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
 
 /**
  * Takes addresses that a host has just proved from hosts of others that cannot prove them any more, each of which goes
- * back to where it began. 409 `ip_taken` for one that is firmly somebody else's.
+ * back to where it began. Where both would prove an address the texts at its name are the same, so that what was seen of
+ * it says whether the other one still does, and nobody is asked again. 409 `ip_taken` for one that is in stock, or that
+ * the other host still proves, or had when it was suspended.
  */
-export async function takeFromRivals(ip: StoredIp, { table, commit, now }: Mover): Promise<void> {
+export async function takeFromRivals(ip: StoredIp, look: Look, { table, commit, now }: Mover): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {
+    const address = ips[index] ?? "";
     if (!holder || isOf(holder, ip)) continue;
-    if (isStock(holder) || holder.firm) throw isTaken(ips[index] ?? "");
+    if (isStock(holder)) throw isTaken(address);
     await commit(async () => ({
       value: undefined,
-      writes: await ousting(table, holder, ips[index] ?? "", now()),
+      writes: await ousting(table, holder, { ip: address, texts: look.texts.get(address) ?? [] }, now()),
       changes: [],
       housekeeping: true,
       partial: true,
@@ -47,17 +51,25 @@ export async function takeFromRivals(ip: StoredIp, { table, commit, now }: Mover
   }
 }
 
-/** The writes that take all addresses from a host that is not sure of them, provided it still has this one so. */
+/** An address, and what the host that has it now publishes at its name. */
+type Contested = { ip: string; texts: readonly string[] };
+
+/** Whether a host keeps an address that it has proved: it publishes its key's hash there, or is not to be moved. */
+const keeps = ({ status, key_hash }: StoredIp, { texts }: Contested): boolean =>
+  status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
+
+/** The writes that take all addresses from a host that cannot keep this one, provided it still has it. */
 async function ousting(
   table: Reader,
   { account_id, dedicated_ip_id }: HostHolder,
-  ip: string,
+  contested: Contested,
   now: Date,
 ): Promise<Write[]> {
+  const { ip } = contested;
   const rival = await ipById(table, account_id, dedicated_ip_id);
   const [held] = await readHolders(table, [ip]);
-  const isLoose = held && !isStock(held) && !held.firm && isOf(held, { account_id, id: dedicated_ip_id });
-  if (!rival || !isLoose) return [];
+  if (!rival || !held || isStock(held) || !isOf(held, { account_id, id: dedicated_ip_id })) return [];
+  if (held.firm && keeps(rival, contested)) throw isTaken(ip);
   const status_reason = `Another account proved that ${ip} is theirs.`;
   const { after, writes } = becoming(rival, {
     ...(rival.status === "suspended"

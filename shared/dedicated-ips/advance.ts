@@ -98,7 +98,7 @@ function wait(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promise
 /** A host that proves itself has its addresses from then on, unless somebody else has one. */
 async function prove(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   try {
-    await takeFromRivals(ip, systemMover(work, ip.account_id));
+    await takeFromRivals(ip, look, systemMover(work, ip.account_id));
     const members = wellNow(look, work.now());
     const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? undefined : "activated";
     await become(ip, { members, beside: (current) => planHeld(work.table, current), verb }, work);

@@ -26,7 +26,7 @@ const firstLookMs = 60_000;
 /**
  * Makes a setup key for a host that has none, or with `reissue` another one; otherwise looks whether the host proves
  * itself now, and makes it active if it does. 404, 409 `ip_not_ready` for a managed one and one that is suspended,
- * `ip_taken` when an address is firmly somebody else's.
+ * `ip_taken` when an address is in stock, or another account's whose host still proves it.
  */
 export async function authorizeIp(
   found: StoredIp,
@@ -38,7 +38,7 @@ export async function authorizeIp(
   const look = await lookAt(found, resolver);
   if (found.key_hash === undefined || reissue) return issueKey(found, look, context);
   const isWell = look.status === "well";
-  if (isWell) await takeFromRivals(found, context);
+  if (isWell) await takeFromRivals(found, look, context);
   return context.commit(async () => {
     const ip = await current(found, context);
     // It was looked at for a key that is another one by now.

@@ -1,6 +1,6 @@
-import { dedicatedIpFirstDays, plans } from "../billing/catalogue.ts";
+import { dedicatedIpFirstDays } from "../billing/catalogue.ts";
 import { dayOf } from "../billing/days.ts";
-import { isEnded, planOn, stateKey } from "../billing/state.ts";
+import { firstDaysPrice, lacksPlanFrom, stateKey } from "../billing/state.ts";
 import { planWallet } from "../billing/wallet.ts";
 import { change } from "../changes/kind.ts";
 import { InvalidInput, Problem } from "../errors.ts";
@@ -73,16 +73,16 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
   ]);
 }
 
-/** The price of the first days by today's plan, and what fails the transaction when that is another by then. */
+/** The price of the first days, and what fails the transaction when another plan is to be by then, or none. */
 async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
   const state = await billingOf(table, accountId);
   const today = dayOf(at);
-  const planId = planOn(state, today);
-  if (planId === null || isEnded(state, today))
-    throw new Problem("plan_cancelled", "The account has no plan. Change to one first.");
+  // A plan that ends would leave a dedicated IP that nobody pays for: `cancelPlan` is refused as long as there is one.
+  if (lacksPlanFrom(state, today))
+    throw new Problem("plan_cancelled", "The account has no plan, or one that ends. Change to one first.");
   const { version } = state;
   return {
-    price: plans[planId].prices.dedicatedIp,
+    price: firstDaysPrice(state, today),
     unchanged: { check: stateKey(accountId), if: version === 0 ? "absent" : { version } },
   };
 }

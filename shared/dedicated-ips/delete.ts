@@ -4,6 +4,7 @@ import { notFound, Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
 import { ipById, ipKind, type StoredIp } from "./dedicated-ip.ts";
 import { ipDetail } from "./detail.ts";
+import { notReady } from "./not-ready.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
@@ -13,8 +14,9 @@ const inUse = (domain_count: number): Problem =>
   new Problem("ip_in_use", "Unassign its domains first.", { domain_count });
 
 /**
- * Deletes a dedicated IP: what is held for one that is still provisioned is free again, what was paid is not given
- * back. 404, 409 `ip_in_use` while domains send from it, or are being assigned to it or taken off.
+ * Deletes a dedicated IP: what is held for one that is still provisioned is free again, as is its address; what was
+ * paid is not given back, and the address rests. 404, 409 `ip_in_use` while domains send from it, or are being assigned
+ * to it or taken off, `ip_not_ready` for a host that the operator suspended: added again it would not be.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now, ifMatch } = context;
@@ -24,13 +26,14 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
       if (!ip) throw notFound();
       const seen = ifMatch === undefined ? ipView(ip) : await ipDetail(ip, context);
       if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip.domain_count);
-      const isUnpaid = ip.status === "provisioning" && ip.hold_id !== undefined;
+      if (ip.type === "byoh" && ip.status === "suspended") throw notReady(ip.status, `${ip.name} is suspended.`);
+      const isNew = ip.status === "provisioning";
       const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
-      const wallet = isUnpaid ? await planWallet(table, account_id, [voided], now()) : { writes: [], changes: [] };
+      const wallet = isNew ? await planWallet(table, account_id, [voided], now()) : { writes: [], changes: [] };
       return {
         value: undefined,
         writes: [
-          ...(await planRemoval(table, ip, "resting")),
+          ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
           { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip.domain_count) },
           ...wallet.writes,
         ],

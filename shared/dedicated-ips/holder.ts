@@ -30,7 +30,10 @@ export const StockHolder = z.object({
 });
 export type StockHolder = z.output<typeof StockHolder>;
 
-/** A host of an account's own. One that is not firm gives way to whoever proves that the address is theirs. */
+/**
+ * A host of an account's own. It gives way to whoever proves that the address is theirs; a firm one only when it does not
+ * prove it any more.
+ */
 const HostHolder = z.object({ account_id: z.string(), dedicated_ip_id: z.string(), firm: z.boolean() });
 export type HostHolder = z.output<typeof HostHolder>;
 
@@ -48,7 +51,7 @@ export async function readHolders(table: Reader, ips: readonly string[]): Promis
 export const readHolder = async (table: Reader, ip: string): Promise<Holder | undefined> =>
   (await readHolders(table, [ip]))[0];
 
-/** Whether an address cannot be had, whatever somebody proves of it. */
+/** Whether an address is not to be put into the stock. */
 export const isFirm = (holder: Holder): boolean => isStock(holder) || holder.firm;
 
 type Owner = { account_id: string; id: string };

@@ -1,16 +1,49 @@
 import type { Resolver } from "../dns/answer.ts";
+import { openBudget } from "../dns/budget.ts";
 import { forwardConfirmed } from "../dns/reverse.ts";
 import type { StoredAddress, StoredIp } from "./dedicated-ip.ts";
 import { isProof } from "./setup-key.ts";
 import { setupName } from "./view.ts";
 
-/** What the DNS says of an address: `unknown` could not be found out, and nothing follows from it. */
-type Seen = { status: "well" | "wanting" | "unknown"; rdns: string | null; isConfirmed: boolean; message: string };
+/**
+ * What the DNS says of an address: `unknown` could not be found out, and nothing follows from it. `texts` are those at
+ * the `_setup` of its name, whosever.
+ */
+type Seen = {
+  status: "well" | "wanting" | "unknown";
+  rdns: string | null;
+  isConfirmed: boolean;
+  message: string;
+  texts?: readonly string[];
+};
 
-/** What the DNS says of a dedicated IP as a whole, and its addresses with what was seen of each. */
-export type Look = { status: Seen["status"]; message: string; addresses: StoredAddress[] };
+/** What the DNS says of a dedicated IP as a whole, its addresses with what was seen of each, and the texts at each. */
+export type Look = {
+  status: Seen["status"];
+  message: string;
+  addresses: StoredAddress[];
+  texts: ReadonlyMap<string, readonly string[]>;
+};
 
 const longestMs = 4_500;
+/** Whoever has the addresses decides whom we ask: a name, the way back and a text of 16 addresses, and some more. */
+const mostQuestions = 64;
+const mostMessages = 320;
+
+type Asking = Pick<Resolver, "resolve">;
+
+/** A resolver for one look, which asks no more than that in all. */
+function sparing(resolver: Resolver): Asking {
+  const budget = openBudget(longestMs, mostMessages);
+  let left = mostQuestions;
+  return {
+    resolve: async (name, type) => {
+      if (left === 0) return { status: "unknown", reason: "it takes too many questions to find out" };
+      left -= 1;
+      return resolver.resolve(name, type, budget);
+    },
+  };
+}
 
 const tooSlow: Seen = {
   status: "unknown",
@@ -31,7 +64,7 @@ async function inTime(seen: Promise<Seen>): Promise<Seen> {
 }
 
 /** Whether the name of an address is confirmed, and is the one it should have, where there is one. */
-async function seeName(resolver: Resolver, ip: string, wanted: string | undefined): Promise<Seen> {
+async function seeName(resolver: Asking, ip: string, wanted: string | undefined): Promise<Seen> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
   if (status === "unconfirmed") return { status: "wanting", rdns, isConfirmed: false, message };
@@ -40,7 +73,7 @@ async function seeName(resolver: Resolver, ip: string, wanted: string | undefine
 }
 
 /** Whether a host publishes the hash of its setup key at the name of its address. */
-async function seeProof(resolver: Resolver, ip: string, hash: string): Promise<Seen> {
+async function seeProof(resolver: Asking, ip: string, hash: string): Promise<Seen> {
   const seen = await seeName(resolver, ip, undefined);
   if (seen.status !== "well" || seen.rdns === null) return seen;
   const name = setupName(seen.rdns);
@@ -50,25 +83,28 @@ async function seeProof(resolver: Resolver, ip: string, hash: string): Promise<S
     return { ...seen, status: "unknown", message };
   }
   const records = answer.status === "found" ? answer.records : [];
-  const isProved = records.some((record) => record.type === "TXT" && isProof(record.text, hash));
-  if (isProved) return { ...seen, message: `${seen.message} The host publishes the hash of its setup key.` };
+  const texts = records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
+  const isProved = texts.some((text) => isProof(text, hash));
+  if (isProved) return { ...seen, texts, message: `${seen.message} The host publishes the hash of its setup key.` };
   const what =
-    records.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} says something else`;
+    texts.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} says something else`;
   return { ...seen, status: "wanting", message: `${what}: publish the setup record there.` };
 }
 
 /**
  * Asks the DNS about all addresses of a dedicated IP at the same time, for five seconds at most: whether their reverse
- * DNS is confirmed, and that a host with a setup key publishes its hash. Never throws for what others answer.
+ * DNS is confirmed, and that a host with a setup key publishes its hash. Asks so many questions and sends so many
+ * messages in all; what is beyond is `unknown`. Never throws for what others answer.
  */
 export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
   const { type, rdns, key_hash } = ip;
+  const asking = sparing(resolver);
   const seen = await Promise.all(
     ip.addresses.map((address) =>
       inTime(
         type === "managed" || key_hash === undefined
-          ? seeName(resolver, address.ip, type === "managed" ? rdns : undefined)
-          : seeProof(resolver, address.ip, key_hash),
+          ? seeName(asking, address.ip, type === "managed" ? rdns : undefined)
+          : seeProof(asking, address.ip, key_hash),
       ),
     ),
   );
@@ -79,6 +115,7 @@ export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
     status: wanting.length > 0 ? "wanting" : unknown.length > 0 ? "unknown" : "well",
     message: first?.message ?? "",
     addresses: ip.addresses.map((address, index) => noted(address, seen[index])),
+    texts: new Map(ip.addresses.map((address, index) => [address.ip, seen[index]?.texts ?? []])),
   };
 }
 

@@ -1,9 +1,8 @@
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
-import { defaultPlan, plans } from "../billing/catalogue.ts";
 import { dayOf } from "../billing/days.ts";
-import { BillingState, firstState, planOn, stateKey } from "../billing/state.ts";
+import { BillingState, firstDaysPrice, firstState, stateKey } from "../billing/state.ts";
 import { Currency, currency, money, MoneyText } from "../money.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
@@ -20,7 +19,10 @@ export const IpOption = z
     option_id: z.string().meta({ description: "What to claim it by." }),
     country_code: z.string().meta({ description: "The country the addresses are in, ISO 3166-1 alpha-2." }),
     asn: z.int().meta({ description: "The autonomous system they are in." }),
-    price: MoneyText.meta({ description: "What one costs a month, by the account's plan." }),
+    price: MoneyText.meta({
+      description:
+        "What the first 30 days of one cost: a month by the account's plan, the dearest one of the last 30 days and of those to come.",
+    }),
     currency: Currency.meta({ description: "ISO 4217." }),
     available: z.int().min(0).meta({ description: "How many can be claimed." }),
   })
@@ -33,18 +35,22 @@ export async function billingOf(table: Reader, accountId: string): Promise<Billi
   return state ?? firstState((await getAccount(table, accountId)).created_at);
 }
 
-/** What can be claimed, at the price of the plan of today, or of the default one where there is none. */
+/** What can be claimed, at the price it would be claimed for today. */
 export async function availableOptions(
   accountId: string,
   country: string | undefined,
   { table, now }: Context,
 ): Promise<IpOption[]> {
   const [options, state] = await Promise.all([readOptions(table), billingOf(table, accountId)]);
-  const plan = plans[planOn(state, dayOf(now())) ?? defaultPlan];
+  const price = money(firstDaysPrice(state, dayOf(now())));
   return options
     .filter(({ country_code }) => country === undefined || country_code === country)
-    .map(({ option_id, country_code, asn, available }) => {
-      const price = money(plan.prices.dedicatedIp);
-      return { option_id, country_code, asn, price, currency, available };
-    });
+    .map(({ option_id, country_code, asn, available }) => ({
+      option_id,
+      country_code,
+      asn,
+      price,
+      currency,
+      available,
+    }));
 }

@@ -6,7 +6,7 @@ import { appendRows, readList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import { full } from "./claim.ts";
 import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
-import { isFirm, readHolders } from "./holder.ts";
+import { isStock, readHolders } from "./holder.ts";
 import { allIps } from "./list.ts";
 import { ipView } from "./view.ts";
 
@@ -51,7 +51,10 @@ export function addHost(accountId: string, { name, ips }: New, { table, commit, 
   });
 }
 
-/** 409 for an address that the account has, or that somebody else has proved. Who only says so is in nobody's way. */
+/**
+ * 409 for an address that the account has, or that is in stock. One that a host of another account has proved may be
+ * this account's by now: whoever proves it will see.
+ */
 async function requireFree(table: Reader, accountId: string, ips: readonly string[]): Promise<void> {
   for (const own of await allIps(accountId, { table })) {
     const same = own.addresses.find(({ ip }) => ips.includes(ip));
@@ -64,7 +67,7 @@ async function requireFree(table: Reader, accountId: string, ips: readonly strin
   const holders = await readHolders(table, ips);
   const taken = ips.find((_, index) => {
     const holder = holders[index];
-    return holder !== undefined && isFirm(holder);
+    return holder !== undefined && isStock(holder);
   });
   if (taken !== undefined) throw isTaken(taken);
 }

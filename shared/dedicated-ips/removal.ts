@@ -6,16 +6,18 @@ import type { Write } from "../table/writes.ts";
 import { ipsOf, type StoredIp } from "./dedicated-ip.ts";
 import { planLetGo } from "./holder.ts";
 import { ipQueue } from "./queues.ts";
-import { giveUpWrite } from "./stock.ts";
+import { giveUpWrites, type GivenUp } from "./stock.ts";
 
-/** The writes that take a dedicated IP away, provided it is as it was read; its address is left `resting` or `faulty`. */
-export async function planRemoval(table: Reader, ip: StoredIp, state: "resting" | "faulty"): Promise<Write[]> {
-  const { account_id, id, type, version, due_at, addresses } = ip;
+/** The writes that take a dedicated IP away, provided it is as it was read; the address of a managed one is `state` then. */
+export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): Promise<Write[]> {
+  const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
   const ordinal = ordinalOf(id) ?? -1;
   const ips = addresses.map((address) => address.ip);
   const [list, held] = await Promise.all([
     readList(table, ipsOf(account_id), [ordinal]),
-    type === "managed" ? ips.map((one) => giveUpWrite(one, ip, state)) : planLetGo(table, ip, ips),
+    type === "managed"
+      ? ips.flatMap((one) => giveUpWrites({ ip: one, option_id }, ip, state))
+      : planLetGo(table, ip, ips),
   ]);
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),

@@ -168,14 +168,20 @@ export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: 
   { delete: freeKey(option_id, ip), if: "present" },
 ];
 
-/** The write by which a dedicated IP's address is nobody's again; the operator decides what becomes of it. */
-export const giveUpWrite = (
-  ip: string,
+/** What an address is once its dedicated IP is gone: `free` if no mail ever left from it, or for the operator to decide. */
+export type GivenUp = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
+
+/** The writes by which a dedicated IP's address is nobody's again. */
+export const giveUpWrites = (
+  { ip, option_id }: Pick<StockHolder, "ip" | "option_id">,
   owner: { account_id: string; id: string },
-  state: "resting" | "faulty",
-): Write => ({
-  update: holderKey(ip),
-  set: { state },
-  remove: ["account_id", "dedicated_ip_id"],
-  if: { account_id: owner.account_id, dedicated_ip_id: owner.id },
-});
+  state: GivenUp,
+): Write[] => [
+  {
+    update: holderKey(ip),
+    set: { state },
+    remove: ["account_id", "dedicated_ip_id"],
+    if: { account_id: owner.account_id, dedicated_ip_id: owner.id },
+  },
+  ...(state === "free" ? [{ put: { ...freeKey(option_id, ip), ip, option_id } }] : []),
+];

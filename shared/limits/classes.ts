@@ -11,7 +11,7 @@ export const limitClasses = {
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
   /** What reads much to answer little. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
-  /** What makes us call or write to somebody else, or gives people of ours something to read. */
+  /** What makes us call or write to somebody else, gives people of ours something to read, or takes from a stock of all. */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
   /** Attempts to log in to one address by a mail server. */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },

@@ -11,7 +11,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/billing/cancel-plan",
   summary: "Cancel the plan",
   description:
-    "At the end of the month, or at once: then what was used, this day included, is invoiced now. Without a plan nothing more is charged.",
+    "At the end of the month, or at once: then what was used, this day included, is invoiced now. Without a plan nothing more is charged, and so managed dedicated IPs have to be deleted first.",
   capability: "billing.manage",
   access: "write",
   params: AccountParams,
@@ -29,7 +29,7 @@ export const route = defineRoute({
     })
     .meta({ id: "PlanCancel", description: "When to cancel." }),
   output: PlanAnswer,
-  problems: ["plan_cancelled"],
+  problems: ["plan_cancelled", "plan_in_use"],
   run: ({ params, body }, context) => cancelPlan(params.account_id, body.cancel_immediately, context),
 });
 

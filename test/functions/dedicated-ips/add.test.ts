@@ -174,12 +174,19 @@ test("refuses what does not go, at its place", async () => {
   expect((await add(account, many.slice(1))).status).toBe(201);
 });
 
-test("refuses an address that somebody has proved, or that is in stock, without saying whose it is", async () => {
+test("takes an address that somebody has proved, as it may be another's by now, and takes nothing away", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
-  const { ip_addresses } = await activeHost(other);
+  const { id, ip_addresses } = await activeHost(other);
+  const ip = ip_addresses[0]?.ip ?? "";
+  expect((await add(account, [ip])).status).toBe(201);
+  expect(await holderOf(ip)).toEqual({ account_id: other.id, dedicated_ip_id: id, firm: true });
+});
+
+test("refuses an address that is in stock, without saying whose it is", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
   const { ips } = await newOption();
   const { ip_addresses: managed } = await claimed(await funded(other));
-  for (const ip of [ip_addresses[0]?.ip, ips[0], managed[0]?.ip]) {
+  for (const ip of [ips[0], managed[0]?.ip]) {
     const { status, body } = await add(account, [publicIp(), ip]);
     expect([status, body.code, body.ip]).toEqual([409, "ip_taken", ip]);
     expect(JSON.stringify(body)).not.toContain(other.id);

@@ -130,16 +130,57 @@ test("of two keys made at the same time the last one counts, and each is another
   expect(keys.map(hashOf)).toContain(hash);
 });
 
-test("of two accounts that prove an address the first has it, and the other is told", async () => {
+test("of two accounts that both prove an address the first has it, and the other is told", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const ip = publicIp();
-  const late = await host(other, [ip]);
   const { id } = await activeHost(account, [ip]);
-  const { body } = await authorize(other, late.id);
-  await published(body);
+  const late = await readyHost(other, [ip]);
+  const hashes = [(await storedIp(account, id))?.key_hash, (await storedIp(other, late.id))?.key_hash];
+  const resolver = provingDns([ip], ...hashes.map(String));
+  const after = await advance(other, late.id, { resolver });
+  expect(after).toMatchObject({ status: "verifying", status_reason: expect.stringContaining("somebody else's") });
+  expect(await holderOf(ip)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
+  expect((await storedIp(account, id))?.status).toBe("active");
+});
+
+test("an address that was given back and out again is at once its new holder's, who proves it where the old one does not", async () => {
+  const [account, other, third] = [await newAccount(), await newAccount(), await newAccount()];
+  const [shared, own] = [publicIp(), publicIp()];
+  const { id } = await activeHost(account, [shared, own]);
+  const late = await readyHost(other, [shared]);
+  const { status, body } = await authorize(other, late.id);
+  expect([status, body.status]).toEqual([200, "active"]);
+  expect(await holderOf(shared)).toEqual({ account_id: other.id, dedicated_ip_id: late.id, firm: true });
+  expect(await holderOf(own)).toBeUndefined();
+  expect(await storedIp(account, id)).toMatchObject({ status: "pending_authorization", due_at: null });
+  expect(await happened(account)).toContain("dedicated_ip.taken_over");
+  const later = await readyHost(third, [shared]);
+  expect((await advance(third, later.id))?.status).toBe("active");
+  expect((await storedIp(other, late.id))?.status).toBe("pending_authorization");
+});
+
+test("a host that cannot be looked at, or proves only some of its addresses, takes none from who has them", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const [shared, own] = [publicIp(), publicIp()];
+  const { id } = await activeHost(account, [shared]);
+  const late = await readyHost(other, [shared, own]);
+  await reverseDns(own, null);
+  expect((await authorize(other, late.id)).body.status).toBe("verifying");
+  const dead: Resolver = { ...resolverHere(), resolve: async () => ({ status: "unknown", reason: "nobody answers" }) };
+  expect((await advance(other, late.id, { resolver: dead }))?.status).toBe("verifying");
+  expect(await holderOf(shared)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
+  expect((await storedIp(account, id))?.status).toBe("active");
+});
+
+test("a suspended host keeps its addresses: another account does not get them to send from", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const ip = publicIp();
+  const { id } = await activeHost(account, [ip]);
+  await suspendIp(testTable(), { accountId: account.id, id }, "Spam was sent from it.", new Date());
+  const late = await readyHost(other, [ip]);
   const refused = await authorize(other, late.id);
   expect([refused.status, refused.body.code, refused.body.ip]).toEqual([409, "ip_taken", ip]);
-  expect(await holderOf(ip)).toMatchObject({ account_id: account.id, dedicated_ip_id: id, firm: true });
+  expect(await holderOf(ip)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
   expect((await storedIp(other, late.id))?.status).toBe("verifying");
 });
 
@@ -162,13 +203,13 @@ test("a host that cannot prove its address any more gives way to who does, and b
   expect(await happened(other)).not.toContain("dedicated_ip.taken_over");
 });
 
-/** A DNS in which all addresses of a host have a name and prove a key. */
-const provingDns = (ips: readonly string[], hash: string): Resolver => ({
+/** A DNS in which all addresses of a host have a name and prove some keys. */
+const provingDns = (ips: readonly string[], ...hashes: string[]): Resolver => ({
   ...resolverHere(),
   resolve: async (name, type) => {
     const about = { name, ttl: 60 };
     if (type === "PTR") return { status: "found", records: [{ ...about, type, host: "mail.example.com" }] };
-    if (type === "TXT") return { status: "found", records: [{ ...about, type, text: hash }] };
+    if (type === "TXT") return { status: "found", records: hashes.map((text) => ({ ...about, type, text })) };
     return { status: "found", records: ips.map((address) => ({ ...about, type: "A", address })) };
   },
 });

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { dayOf, plusDays } from "../../../shared/billing/days.ts";
+import { firstState, stateKey } from "../../../shared/billing/state.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
 import { billing } from "../../support/billing.ts";
 import { claimed, holderOf, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
@@ -62,6 +64,39 @@ test("is called as its host if nobody names it, and costs what the account's pla
   expect(await wallet(account)).toMatchObject({ available: 90_100 });
 });
 
+test("costs what the dearest plan says of those of the last 30 days and those to come: a change for a day is no discount", async () => {
+  const today = dayOf(new Date());
+  const cases: [before: number, price: string][] = [
+    [1, "99.00"],
+    [30, "99.00"],
+    [31, "25.00"],
+  ];
+  for (const [daysAgo, price] of cases) {
+    const account = await funded(await newAccount());
+    const plans = [
+      { plan_id: "per_dedicated_ip", from: plusDays(today, -90) },
+      { plan_id: "per_mailbox", from: plusDays(today, 1 - daysAgo) },
+    ];
+    await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+    const { option_id } = await newOption();
+    const options: { option_id: string; price: string }[] = (await send(account, "GET", "/available-options")).body;
+    expect(options.find((one) => one.option_id === option_id)?.price, String(daysAgo)).toBe(price);
+    await claimed(account, option_id);
+    expect((await wallet(account)).available, String(daysAgo)).toBe(100_000 - Number(price) * 100);
+  }
+  const account = await funded(await newAccount());
+  const effective_date = plusDays(today, 300);
+  await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip", effective_date });
+  await claimed(account);
+  expect((await wallet(account)).available).toBe(90_100);
+});
+
+test("claims come one after another, not by the dozen", async () => {
+  const account = await newAccount();
+  const answers = await Promise.all(Array.from({ length: 12 }, () => claim(account, { option_id: "none" })));
+  expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(1);
+});
+
 test("of twenty claims at once for three addresses three get one, each another, and the others nothing", async () => {
   const { option_id, ips } = await newOption(3);
   const accounts = await Promise.all(Array.from({ length: 20 }, async () => funded(await newAccount())));
@@ -98,11 +133,16 @@ test("without enough money takes nothing, and says what is free", async () => {
   expect(await left(option_id)).toBe(1);
 });
 
-test("is refused where there is no plan, and where there is no room", async () => {
+test("is refused where there is no plan, or one that ends, and where there is no room", async () => {
   const { option_id } = await newOption(2);
-  const cancelled = await funded(await newAccount());
-  await billing(cancelled, "POST", "cancel-plan", { cancel_immediately: true });
-  expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+  const changing = { plan_id: "per_mailbox", effective_date: plusDays(dayOf(new Date()), 60) };
+  for (const when of [{ cancel_immediately: true }, {}]) {
+    const cancelled = await funded(await newAccount());
+    await billing(cancelled, "POST", "cancel-plan", when);
+    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+    await billing(cancelled, "POST", "change-plan", changing);
+    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+  }
   const full = await funded(await newAccount());
   await claimed(full);
   const head = { PK: `ACCOUNT#${full.id}`, SK: "LIST#dedicated_ips#HEAD" };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import { ipQueue } from "../../../shared/dedicated-ips/queues.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
 import { readDue } from "../../../shared/table/due.ts";
@@ -21,6 +22,9 @@ import { newAccount, newMember, testTable, type Account } from "../../support/wo
 
 const remove = (account: Account, id: string, options = {}) => send(account, "DELETE", `/${id}`, undefined, options);
 
+const freeOf = async (optionId: string): Promise<number | undefined> =>
+  (await readOptions(testTable())).find((one) => one.option_id === optionId)?.available;
+
 /** What is stored of an account that names a dedicated IP and is no history. */
 const leftOf = async (account: Account, id: string): Promise<string[]> => {
   const due = await readDue(testTable(), ipQueue, new Date(Date.now() + 40 * 86_400_000));
@@ -32,7 +36,7 @@ const leftOf = async (account: Account, id: string): Promise<string[]> => {
   ];
 };
 
-test("one that is still provisioned goes with its hold: the money is free again, and the address rests", async () => {
+test("one that is still provisioned goes with its hold: the money is free again, and so is the address", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
@@ -40,18 +44,33 @@ test("one that is still provisioned goes with its hold: the money is free again,
   expect([status, body]).toEqual([200, {}]);
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
   expect(await transactions(account)).toContain(`purchase void 25.00 Dedicated IP ${ips[0]}, the first 30 days`);
-  expect(await holderOf(ips[0] ?? "")).toEqual(expect.objectContaining({ state: "resting" }));
+  expect(await holderOf(ips[0] ?? "")).toEqual(expect.objectContaining({ state: "free" }));
   expect(await holderOf(ips[0] ?? "")).not.toHaveProperty("account_id");
-  expect((await readOptions(testTable())).find((one) => one.option_id === option_id)?.available).toBe(0);
+  expect(await freeOf(option_id)).toBe(1);
   expect(await leftOf(account, id)).toEqual([]);
   expect((await remove(account, id)).status).toBe(404);
   expect(await happened(account)).toContain("dedicated_ip.deleted");
 });
 
-test("what was paid for an active one is not given back", async () => {
+test("the stock is not emptied by claiming and deleting: each time the address can be claimed again", async () => {
+  const account = await funded(await newAccount(), 2_500);
+  const other = await funded(await newAccount());
+  const { option_id, ips } = await newOption(1);
+  for (let time = 0; time < 3; time++) {
+    const { id, ip_addresses } = await claimed(account, option_id);
+    expect(ip_addresses[0]?.ip).toBe(ips[0]);
+    expect((await remove(account, id)).status).toBe(200);
+  }
+  expect((await activeIp(other, option_id)).ip_addresses[0]?.ip).toBe(ips[0]);
+});
+
+test("what was paid for an active one is not given back, and its address rests", async () => {
   const account = await funded(await newAccount());
-  const { id } = await activeIp(account);
+  const { option_id, ips } = await newOption();
+  const { id } = await activeIp(account, option_id);
   expect((await remove(account, id)).status).toBe(200);
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "resting" });
+  expect(await freeOf(option_id)).toBe(0);
   expect(await wallet(account)).toEqual({ posted: 97_500, available: 97_500 });
   expect(await leftOf(account, id)).toEqual([]);
 });
@@ -74,6 +93,20 @@ test("a host that never proved anything goes, and takes nothing from who has pro
   await activeHost(other, ips);
   expect((await remove(account, id)).status).toBe(200);
   expect(await holderOf(ips[0] ?? "")).toMatchObject({ account_id: other.id, firm: true });
+});
+
+test("a host that the operator suspended is not deleted, so that it is not added again; a managed one is", async () => {
+  const account = await funded(await newAccount());
+  const [own, managed] = [await activeHost(account), await activeIp(account)];
+  for (const { id } of [own, managed]) {
+    await suspendIp(testTable(), { accountId: account.id, id }, "Spam was sent from it.", new Date());
+  }
+  const { status, body } = await remove(account, own.id);
+  expect([status, body.code, body.ip_status]).toEqual([409, "ip_not_ready", "suspended"]);
+  expect(await holderOf(own.ip_addresses[0]?.ip ?? "")).toMatchObject({ account_id: account.id, firm: true });
+  expect((await remove(account, managed.id)).status).toBe(200);
+  await resumeIp(testTable(), { accountId: account.id, id: own.id }, new Date());
+  expect((await remove(account, own.id)).status).toBe(200);
 });
 
 test("is refused while domains send from it", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/billing/days.ts";
+import { firstState, stateKey } from "../../../shared/billing/state.ts";
 import { readUsage, usageKey } from "../../../shared/billing/usage.ts";
 import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { closeDays } from "../../support/billing.ts";
@@ -12,13 +13,16 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const today = dayOf(new Date());
 
-const accrued = async (account: Account, from: Day, to: Day): Promise<number[]> => {
+const accrued = async (account: Account, from: Day, to: Day): Promise<number[]> =>
+  (await accruals(account, from, to)).map(({ dedicated_ips }) => dedicated_ips);
+
+const accruals = async (account: Account, from: Day, to: Day): Promise<Accrual[]> => {
   const rows = await testTable().between(
     `ACCOUNT#${account.id}`,
     accrualKey(account.id, from).SK,
     accrualKey(account.id, to).SK,
   );
-  return rows.map((row) => Accrual.parse(row).dedicated_ips);
+  return rows.map((row) => Accrual.parse(row));
 };
 
 const usedOn = async (account: Account, day: Day): Promise<number> =>
@@ -45,6 +49,25 @@ test("counts it whether it is active, degraded or suspended, and what the operat
   await write({ put: { ...usageKey(account.id), mailboxes: 2, dedicated_ips: 3 } });
   expect(await usedOn(account, day)).toBe(4);
   expect(await usedOn(account, today)).toBe(3);
+});
+
+test("days without a plan have the managed IPs that there are all the same, by the default plan, and nothing else", async () => {
+  const account = await funded(await newAccount());
+  await activeIp(account);
+  await write({ put: { ...usageKey(account.id), mailboxes: 5, dedicated_ips: 3 } });
+  const plans = [{ plan_id: null, from: today }];
+  await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+  const [first, last] = [plusDays(today, 30), plusDays(today, 32)];
+  await closeDays(account, last);
+  expect(await accruals(account, today, last)).toEqual(
+    [first, plusDays(first, 1), last].map((day) => ({
+      day,
+      plan_id: "per_mailbox",
+      mailboxes: 0,
+      dedicated_ips: 1,
+      sent_mails: 0,
+    })),
+  );
 });
 
 test("one that is still provisioned, one that is gone, and a host of one's own cost nothing", async () => {

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { PlanId } from "../../../shared/billing/catalogue.ts";
 import { daysBetween, plusDays } from "../../../shared/billing/days.ts";
 import {
+  firstDaysPrice,
   firstState,
   isForGood,
   periodEnd,
@@ -41,7 +42,7 @@ test("a plan holds from its day on, days before stay as they were, and whatever 
   );
 });
 
-test("forgetting the history changes no day that is still to be settled", () => {
+test("forgetting the history changes no day that is still to be settled, and no price of a claim", () => {
   fc.assert(
     fc.property(anyChanges, fc.integer({ min: 0, max: 100 }), (changes, settled) => {
       const all = changes.reduce(
@@ -51,6 +52,10 @@ test("forgetting the history changes no day that is still to be settled", () => 
       const late = { ...all, settle_from: plusDays("2026-01-10", settled) };
       for (const day of daysBetween(late.settle_from, "2026-06-01")) {
         expect(planOn(withoutHistory(late), day)).toBe(planOn(late, day));
+      }
+      // The last day that may be settled is today.
+      for (const day of daysBetween(plusDays(late.settle_from, -1), "2026-06-01")) {
+        expect(firstDaysPrice(withoutHistory(late), day)).toBe(firstDaysPrice(late, day));
       }
     }),
   );

@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 
 import { dayOf, nextMonth } from "../../../../shared/billing/days.ts";
 import { billing } from "../../../support/billing.ts";
+import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";
+import { funded } from "../../../support/domains.ts";
+import { storedOf } from "../../../support/doors.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const cancel = (account: Account, body: object = {}) => billing(account, "POST", "cancel-plan", body);
@@ -29,6 +32,42 @@ test("what is cancelled cannot be cancelled again", async () => {
   expect((await cancel(account)).body).toMatchObject({ status: 409, code: "plan_cancelled" });
   await cancel(account, { cancel_immediately: true });
   expect((await cancel(account, { cancel_immediately: true })).body).toMatchObject({ code: "plan_cancelled" });
+});
+
+const whens = [{}, { cancel_immediately: true }];
+
+test("a plan is not cancelled while it pays for managed dedicated IPs, and can be once they are deleted", async () => {
+  const account = await funded(await newAccount());
+  const current = async () => (await billing(account, "GET", "current-plan")).body.can_cancel_plan;
+  const ids = [(await activeIp(account)).id, (await claimed(account)).id];
+  await activeHost(account);
+  const before = await storedOf(account);
+  for (const when of whens) {
+    const { status, body } = await cancel(account, when);
+    expect([status, body.code, body.dedicated_ip_count]).toEqual([409, "plan_in_use", 2]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+  expect(await current()).toBe(false);
+  for (const id of ids) await send(account, "DELETE", `/${id}`);
+  expect(await current()).toBe(true);
+  for (const when of whens) expect((await cancel(account, when)).status).toBe(200);
+});
+
+test.each(whens)("of a cancellation %o and a claim at the same time one is done", async (when) => {
+  const { option_id } = await newOption(8);
+  for (let time = 0; time < 6; time++) {
+    const account = await funded(await newAccount());
+    const [cancelled, claim] = await Promise.all([
+      cancel(account, when),
+      send(account, "POST", "/claim", { option_id }),
+    ]);
+    const codes = [cancelled.body.code, claim.body.code];
+    expect([
+      ["plan_in_use", undefined],
+      [undefined, "plan_cancelled"],
+    ]).toContainEqual(codes);
+    expect((await send(account, "GET")).body.total).toBe(codes[1] === undefined ? 1 : 0);
+  }
 });
 
 test("to cancel at no time is a 422", async () => {

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+
+import type { StoredIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { lookAt } from "../../../shared/dedicated-ips/look.ts";
+import type { Answer, Resolver } from "../../../shared/dns/answer.ts";
+import { openResolver } from "../../../shared/dns/resolver.ts";
+import { reverseName } from "../../../shared/dns/reverse.ts";
+import { host, readyHost, storedIp } from "../../support/dedicated-ips.ts";
+import { a, dnsNetwork, ptr, serving, txt } from "../../support/dns-network.ts";
+import { publicIp } from "../../support/reverse-dns.ts";
+import { newAccount } from "../../support/world.ts";
+
+const sixteen = (): string[] => Array.from({ length: 16 }, () => publicIp());
+
+/** A host with these addresses, with a setup key or without, as it is stored. */
+async function hostOf(ips: readonly string[], add: typeof host): Promise<StoredIp> {
+  const account = await newAccount();
+  const ip = await storedIp(account, (await add(account, ips)).id);
+  if (!ip) throw new Error("there is no such host");
+  return ip;
+}
+
+/** A DNS that says what it likes, and how often it was asked. */
+function dnsOf(answer: (name: string, type: string) => Answer): { resolver: Resolver; asked: string[] } {
+  const asked: string[] = [];
+  const resolve: Resolver["resolve"] = async (name, type) => {
+    asked.push(`${name} ${type}`);
+    return answer(name, type);
+  };
+  return { resolver: { resolve, delegation: async () => ({ status: "none" }) }, asked };
+}
+
+test("one look asks 64 questions at most, however many names somebody gives the addresses", async () => {
+  const { resolver, asked } = dnsOf((name, type) =>
+    type === "PTR"
+      ? {
+          status: "found",
+          records: Array.from({ length: 10 }, (_, index) => ({
+            name,
+            ttl: 1,
+            type,
+            host: `r${index}.${name}.victim.example`,
+          })),
+        }
+      : { status: "none" },
+  );
+  for (const add of [host, readyHost]) {
+    asked.length = 0;
+    const { status } = await lookAt(await hostOf(sixteen(), add), resolver);
+    expect(asked).toHaveLength(64);
+    expect(status).toBe("wanting");
+  }
+});
+
+test("what is beyond could not be found out, and a host with one name for each of sixteen addresses is never beyond", async () => {
+  const ips = sixteen();
+  const ip = await hostOf(ips, readyHost);
+  const names = (count: number) =>
+    dnsOf((name, type) => {
+      const about = { name, ttl: 60 };
+      if (type === "TXT") return { status: "found", records: [{ ...about, type, text: ip.key_hash ?? "" }] };
+      if (type === "A") return { status: "found", records: ips.map((address) => ({ ...about, type, address })) };
+      const hosts = Array.from({ length: count }, (_, index) => `m${index}.example.com`);
+      return { status: "found", records: hosts.map((one) => ({ ...about, type: "PTR", host: one })) };
+    });
+  const one = names(1);
+  expect((await lookAt(ip, one.resolver)).status).toBe("well");
+  expect(one.asked).toHaveLength(48);
+  const three = names(3);
+  expect(await lookAt(ip, three.resolver)).toMatchObject({
+    status: "unknown",
+    message: "It could not be found out now: it takes too many questions to find out. Try again later.",
+  });
+  expect(three.asked).toHaveLength(64);
+});
+
+test("one look sends 320 messages at most, and a sound host with sixteen addresses needs far fewer", async () => {
+  const ips = sixteen();
+  const ip = await hostOf(ips, readyHost);
+  const network = dnsNetwork();
+  const sound = ips.flatMap((address, index) => [
+    ptr(reverseName(address), `m${index}.example.test`),
+    a(`m${index}.example.test`, address),
+    txt(`_setup.m${index}.example.test`, ip.key_hash ?? ""),
+  ]);
+  const root = await network.add(serving({ name: "", rrsets: sound }));
+  const look = await lookAt(ip, openResolver({ roots: [root.endpoint], route: network.route }));
+  expect([look.status, root.asked.length]).toEqual(["well", 48]);
+  const failing = await network.addAsLiked({});
+  const roots = Array.from({ length: 60 }, () => failing.endpoint);
+  const seen = await lookAt(ip, openResolver({ roots, route: network.route, tryTimeoutMs: 5 }));
+  expect(seen).toMatchObject({ status: "unknown", message: expect.stringContaining("too many queries") });
+  expect(failing.asked.length).toBeLessThanOrEqual(320);
+});

@@ -15,7 +15,6 @@ import { contextOf, dayMs, newId, nowOf, providerOf, silent, yesterdayOf, type S
 import { standingInvariant } from "./billing-standing-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
-import type { Random } from "./random.ts";
 import { mustHold, type Module, type World } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;

@@ -35,25 +35,36 @@ export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2)
 }
 
 /**
- * A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one.
- * A 401 challenges differently once a credential was sent.
+ * A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one. `challenge` is
+ * what a 401 asks for.
  */
-export function failureResponse(failure: Problem | InvalidInput, requestId: string, hadCredential = false): Response {
+export function failureResponse(
+  failure: Problem | InvalidInput,
+  requestId: string,
+  challenge = bearerChallenge(),
+): Response {
   if (failure instanceof InvalidInput) return json(422, { detail: failure.errors });
   return json(failure.status, problemBody(failure, requestId), {
     "content-type": "application/problem+json",
-    ...headersOf(failure, hadCredential),
+    ...headersOf(failure, challenge),
   });
 }
 
-function headersOf({ status, extras }: Problem, hadCredential: boolean): Record<string, string> {
+function headersOf({ status, extras }: Problem, challenge: string): Record<string, string> {
   return {
-    ...(status === 401 ? { "www-authenticate": challenge(hadCredential) } : {}),
+    ...(status === 401 ? { "www-authenticate": challenge } : {}),
     ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),
     ...(extras["retry_after"] === undefined ? {} : { "retry-after": String(extras["retry_after"]) }),
   };
 }
 
-/** RFC 6750 §3: a request without a credential gets no error code. */
-const challenge = (hadCredential: boolean): string =>
-  `Bearer realm="public-api"${hadCredential ? ', error="invalid_token"' : ""}`;
+/**
+ * What a 401 asks for. RFC 6750 §3: a request without a credential gets no error code. RFC 9728 §5.1: `metadataUrl`
+ * says who issues tokens.
+ */
+export const bearerChallenge = (given: { hadCredential?: boolean; metadataUrl?: string } = {}): string =>
+  [
+    'Bearer realm="public-api"',
+    ...(given.hadCredential ? ['error="invalid_token"'] : []),
+    ...(given.metadataUrl === undefined ? [] : [`resource_metadata="${given.metadataUrl}"`]),
+  ].join(", ");

@@ -23,7 +23,7 @@ const keyOf = (principalId: string, route: string, key: string): Key => ({
   SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
 });
 
-const keptMs = 86_400_000;
+const dayMs = 86_400_000;
 /** Longer than any of our Lambdas lives. */
 const leaseMs = 30_000;
 
@@ -35,6 +35,7 @@ const Found = z.object({
   body: z.string().optional(),
 });
 type Found = z.output<typeof Found>;
+const Stored = Found.extend({ expires_at: z.number() });
 
 /** A key that this request has to itself until its transaction stores the answer or it is let go. */
 export type Claim = {
@@ -46,13 +47,22 @@ export type Claim = {
   settleWith: (body: unknown) => Write;
   /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
   restate: (value: unknown) => Promise<void>;
-  /** Whether `result` is the value whose answer was stored. */
+  /** Whether `result` is the value whose answer was stored; every deletion answers the same. */
   isSettledWith: (result: unknown) => boolean;
   /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
   release: () => Promise<void>;
 };
 
-type Keyed = { principal: Principal; route: Route; key: string; input: ParsedInput; now: Date };
+type Keyed = {
+  principal: Principal;
+  /** Whose key it is, and what its answer is like. */
+  route: Pick<Route, "name" | "method" | "secret" | "output">;
+  key: string;
+  input: Pick<ParsedInput, "params" | "query" | "body">;
+  now: Date;
+  /** How long the answer is kept; a day if not said. */
+  keptMs?: number;
+};
 
 const ordered = (_: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -63,7 +73,7 @@ const ordered = (_: string, value: unknown): unknown =>
  * The same for two requests that ask for the same: parsed input, its members in one order. Under the key, which is not
  * stored: a body can have a password in it, which nobody is to guess from here.
  */
-const fingerprintOf = (key: string, { params, query, body }: ParsedInput): string =>
+const fingerprintOf = (key: string, { params, query, body }: Keyed["input"]): string =>
   createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
 
 /**
@@ -71,7 +81,7 @@ const fingerprintOf = (key: string, { params, query, body }: ParsedInput): strin
  * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer was secret.
  */
 export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
-  const { principal, route, key, input, now } = keyed;
+  const { principal, route, key, input, now, keptMs = dayMs } = keyed;
   const at = now.getTime();
   const record = keyOf(principal.id, route.name, key);
   const fingerprint = fingerprintOf(key, input);
@@ -99,6 +109,17 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
   return claim;
 }
 
+/**
+ * What is stored for a key, if that is the answer to the same request; undefined where there is none yet. 409
+ * `secret_already_shown` where it was secret.
+ */
+export async function answerOf(table: Table, keyed: Omit<Keyed, "keptMs">): Promise<{ replay: unknown } | undefined> {
+  const { principal, route, key, input, now } = keyed;
+  const found = await table.get(keyOf(principal.id, route.name, key), Stored);
+  const isIt = found?.state === "done" && found.expires_at > now.getTime();
+  return isIt && found.fingerprint === fingerprintOf(key, input) ? { replay: storedAnswer(found) } : undefined;
+}
+
 /** A claim that may or may not have been written is let go, so that the caller may try again at once. */
 async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
   try {
@@ -109,8 +130,9 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
   }
 }
 
-function claimOf(table: Table, record: Key, owner: string, route: Route): Claim {
+function claimOf(table: Table, record: Key, owner: string, route: Keyed["route"]): Claim {
   const mine = { owner, state: "running" };
+  const isDeletion = route.method === "DELETE";
   let settledWith: { value: unknown } | undefined;
   const settleWith = (body: unknown): Write => ({
     update: record,
@@ -123,7 +145,7 @@ function claimOf(table: Table, record: Key, owner: string, route: Route): Claim 
     settleWith,
     settle: (value) => {
       settledWith = { value };
-      return settleWith(route.secret ? undefined : route.output.parse(value));
+      return settleWith(route.secret ? undefined : route.output.parse(isDeletion ? {} : value));
     },
     restate: async (value) => {
       settledWith = { value };
@@ -131,7 +153,7 @@ function claimOf(table: Table, record: Key, owner: string, route: Route): Claim 
       // What is stored holds as well, and is only older.
       await table.attempt({ update: record, set, if: { owner, state: "done" } }).catch(() => undefined);
     },
-    isSettledWith: (result) => settledWith?.value === result,
+    isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
     // Should this fail too, the claim lapses by itself.
     release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
   };

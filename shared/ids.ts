@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 
 import * as z from "zod";
 
@@ -13,6 +13,13 @@ export const Id = z
   .meta({ format: "uuid" });
 
 const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+
+/** A UUIDv8 (RFC 9562 §5.8) of the SHA-256 of words: always the same for the same. */
+export function idOfWords(...words: string[]): string {
+  const hex = createHash("sha256").update(JSON.stringify(words)).digest("hex");
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+  return dashed(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
+}
 
 /**
  * A UUIDv8 (RFC 9562 §5.8) that carries a 40-bit ordinal and 82 random bits, so that a row is one

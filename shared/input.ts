@@ -11,6 +11,8 @@ export type RawInput = {
   body: unknown;
   /** The header fields that bear on what is done; names in lower case. */
   headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
+  /** The idempotency key of one call of a program; every write honours it, as a program is sent again as a whole. */
+  callKey?: string | undefined;
 };
 export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>> & {
   headers: { idempotencyKey?: string; ifMatch?: Tags };
@@ -34,8 +36,13 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
 const visibleAscii = /^[\x21-\x7e]{1,255}$/;
 
 /** The header fields a route honours; one that it does not is as good as not sent. */
-function headersOf(route: Route, { headers = {} }: RawInput, errors: ValidationError[]): ParsedInput["headers"] {
-  const parsed: ParsedInput["headers"] = {};
+function headersOf(
+  route: Route,
+  { headers = {}, callKey }: RawInput,
+  errors: ValidationError[],
+): ParsedInput["headers"] {
+  const parsed: ParsedInput["headers"] =
+    callKey !== undefined && route.access === "write" ? { idempotencyKey: callKey } : {};
   const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
   const { "idempotency-key": key, "if-match": field } = headers;
   if (key !== undefined && route.method === "POST") {

@@ -1,9 +1,10 @@
 import type { Permissions } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
-import { authorize, type Authorized } from "./authorize.ts";
+import { authorize, mayStill, type Authorized } from "./authorize.ts";
 import type { Author } from "./changes/record.ts";
 import { recorder } from "./changes/recorder.ts";
-import { claimKey, type Claim } from "./idempotency.ts";
+import { InvalidInput, Problem } from "./errors.ts";
+import { answerOf, claimKey, type Claim } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Charge } from "./limits/limiter.ts";
 import { networkOf } from "./network.ts";
@@ -41,7 +42,7 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
     decide(route, raw, principal, door.table),
   ]);
   if (charged.status === "rejected") throw charged.reason;
-  if (decided.status === "rejected") throw decided.reason;
+  if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
   const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
   const claimed =
@@ -50,6 +51,26 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   const caller = { principal, permissions, claim: claimed, found };
   const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
   return { input, output, replayed: false };
+}
+
+/**
+ * A call of a program that was sent again, and is refused now, may have had its effect the first time: on what it, or a
+ * later call of the program, has deleted since. Who may still do such things is then answered with what is stored.
+ */
+async function refusedOrDone(
+  route: Route,
+  raw: RawInput,
+  principal: Principal,
+  { table, now }: Door,
+  refusal: unknown,
+): Promise<Outcome> {
+  const isRefused = refusal instanceof Problem || refusal instanceof InvalidInput;
+  if (raw.callKey === undefined || !isRefused) throw refusal;
+  const input = parseInput(route, raw);
+  const { idempotencyKey: key } = input.headers;
+  const done = key === undefined ? undefined : await answerOf(table, { principal, route, key, input, now: now() });
+  if (!done || !(await mayStill(route, input, principal, table))) throw refusal;
+  return { input, output: done.replay, replayed: true };
 }
 
 /** Whoever calls a public route: nobody in particular, told apart by their address for the rate limit. */

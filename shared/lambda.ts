@@ -2,13 +2,14 @@ import middy from "@middy/core";
 import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
+import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
 import { authenticate, type Principal } from "./auth/principal.ts";
 import { clock } from "./clock.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
 import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "./limits/limiter.ts";
 import { createLog } from "./log.ts";
+import { metadataUrlOf } from "./protected-resource.ts";
 import { runtime } from "./runtime.ts";
 import type { Usage } from "./table/connection.ts";
 import { openTable } from "./table/table.ts";
@@ -22,6 +23,15 @@ type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal
 
 const bodyLimitBytes = 1_048_576;
 
+type LambdaOptions = {
+  /** Takes requests without a credential. */
+  public?: boolean;
+  /** Throws for a request that is refused whoever it is from. */
+  guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
+  /** The answer to a failure where a protocol has its own; undefined where it has none. */
+  failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
+};
+
 /**
  * A Lambda handler around `answer`, by the only middy chain: authentication unless it is public, body (size, media type, JSON),
  * the answer, whatever is thrown shaped for the caller, headers, and one log line.
@@ -29,11 +39,12 @@ const bodyLimitBytes = 1_048_576;
 export function lambda(
   name: string,
   answer: (request: Request, door: Door) => Promise<Response>,
-  options: { public?: boolean } = {},
+  options: LambdaOptions = {},
 ): Handler {
   const parseBody = jsonBodyParser().before;
   const chain = middy((request: Request, call: Call) => answer(request, call.door))
     .before(async (run) => {
+      options.guard?.(run.event);
       if (!options.public) await run.context.door.authenticate();
       const { body, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
@@ -48,9 +59,11 @@ export function lambda(
       }
     })
     .onError((run) => {
-      const { requestId } = run.context.door;
+      const problem = meantForCaller(run.error, run.context);
       const hadCredential = (run.event.headers["authorization"] ?? "") !== "";
-      run.response = failureResponse(meantForCaller(run.error, run.context), requestId, hadCredential);
+      const challenge = bearerChallenge({ hadCredential, metadataUrl: metadataUrlOf(run.event) });
+      run.response =
+        options.failure?.(problem, run.event) ?? failureResponse(problem, run.context.door.requestId, challenge);
     });
   return async (event) => {
     const call = openCall(name, event);

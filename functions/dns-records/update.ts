@@ -23,7 +23,7 @@ export const route = defineRoute({
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
   run: async ({ body, found }, context) =>
-    shownOnceSynced(await changeRecord(found, body, context), found.domain, context),
+    context.answer(await shownOnceSynced(await changeRecord(found, body, context), found.domain, context)),
 });
 
 export const handler = http(route);

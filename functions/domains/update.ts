@@ -23,7 +23,7 @@ export const route = defineRoute({
   run: async ({ body, found }, context) => {
     const after = await setDomain(found, body, context);
     await syncSoon(after, context);
-    return domainDetail(after, context);
+    return context.answer(await domainDetail(after, context));
   },
 });
 

@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 import { JwtVerifier } from "aws-jwt-verify";
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import { SimpleFetcher } from "aws-jwt-verify/https";
@@ -9,6 +7,7 @@ import * as z from "zod";
 
 import type { Issuer } from "../env.ts";
 import { Problem } from "../errors.ts";
+import { idOfWords } from "../ids.ts";
 import type { Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal, or throws 401 (503 when the issuer's keys cannot be had). */
@@ -35,17 +34,7 @@ function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): voi
  */
 function principalId(issuer: Issuer, subject: string): string {
   if (issuer.primary && z.uuid().safeParse(subject).success) return subject.toLowerCase();
-  const hex = createHash("sha256")
-    .update(JSON.stringify([issuer.issuer, subject]))
-    .digest("hex");
-  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    variant + hex.slice(17, 20),
-    hex.slice(20, 32),
-  ].join("-");
+  return idOfWords(issuer.issuer, subject);
 }
 
 const text = (value: unknown): string | undefined =>

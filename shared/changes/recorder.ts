@@ -10,6 +10,8 @@ export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   /** Something is written that nobody would call a change: without this that is refused. */
   housekeeping?: boolean;
+  /** What an idempotency key answers with, where that is not the value. */
+  answer?: unknown;
   /** The call goes on after this: its value is not what an idempotency key answers with. */
   partial?: boolean;
   /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
@@ -36,9 +38,12 @@ type Recording = {
 
 /** A `commit` in one account for one author. */
 export function recorder({ table, accountId, author, now, claim, ifMatch, targetId }: Recording): Commit {
-  return (plan) =>
-    table.commit(async () => {
-      const { writes, value, changes, matched = false, housekeeping = false, partial = false } = await plan();
+  let isAnswered = false;
+  return async (plan) => {
+    let isLast = true;
+    const value = await table.commit(async () => {
+      const planned = await plan();
+      const { writes, value, changes, matched = false, housekeeping = false, partial = false } = planned;
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without saying what it changes`);
       }
@@ -46,7 +51,12 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
         if (seen && resource.id === targetId && !matched) requireMatch(ifMatch, seen);
       }
       const recorded = recordWrites(accountId, changes, author, now());
-      const answer: Write[] = claim && !partial ? [claim.settle(value)] : [];
+      isLast = !partial;
+      const answer: Write[] =
+        claim && !partial && !isAnswered ? [claim.settle("answer" in planned ? planned.answer : value)] : [];
       return { value, writes: [...writes, ...recorded, ...answer] };
     });
+    isAnswered ||= isLast;
+    return value;
+  };
 }

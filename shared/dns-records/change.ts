@@ -56,7 +56,11 @@ export function changeRecord(found: Found, change: RecordChange, context: Contex
     const { records, writes, changes } = planUpdated(zone, [{ before, after }], now());
     const [updated] = records;
     if (!updated) throw new Error("nothing was changed");
-    return { value: updated, writes: [...writes, recordCountWrite(home, 0)], changes };
+    return {
+      value: { ...updated, zone_status: "pending" as const },
+      writes: [...writes, recordCountWrite(home, 0)],
+      changes,
+    };
   });
 }
 

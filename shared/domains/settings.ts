@@ -63,7 +63,7 @@ export async function setDomain(
   settings: DomainSettings,
   context: Context,
 ): Promise<StoredDomain> {
-  const { table, commit, now, ifMatch } = context;
+  const { table, commit, now, ifMatch, keyId } = context;
   requireOpen(found);
   if (settings.auto_renew === true) throw refused(["auto_renew"], notSold);
   return commit(async () => {
@@ -83,6 +83,7 @@ export async function setDomain(
     const seen = ifMatch === undefined ? before : await domainDetail(domain, context);
     return {
       value: after,
+      ...(keyId === undefined ? {} : { answer: await domainDetail(after, context) }),
       writes: [...writes, ...records.writes],
       changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...records.changes],
     };

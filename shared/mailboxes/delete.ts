@@ -55,10 +55,10 @@ function dropStep(
   return commit(async () => {
     const mailbox = await mailboxById(table, accountId, seen.id);
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
-    if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [] };
+    if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [], partial: true };
     if (isExact && mailbox.version !== seen.version) requireMatch([], mailbox);
     const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
-    const options = { matched: true, partial: true };
+    const options = { matched: true, partial: !isAll };
     if (!isAll) return { value: "more" as const, writes, changes, ...options };
     const removal = await planRemoval(table, domain, mailbox);
     return {

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import type { Route } from "../../shared/route.ts";
 import type { Example } from "./examples.ts";
 import { request, type Answer } from "./request.ts";
@@ -29,7 +31,7 @@ export function callRest(
 }
 
 /** The program that calls a route with these arguments. */
-function programOf(route: Route, example: Example): string {
+export function programOf(route: Route, example: Example): string {
   const body = pick(example, Object.keys(route.body.shape));
   const rest = pick(example, Object.keys({ ...route.params.shape, ...route.query.shape }));
   const given =
@@ -42,5 +44,5 @@ function programOf(route: Route, example: Example): string {
 export const callCode = (route: Route, example: Example, token?: string): Promise<Answer> =>
   request("POST", "/v1/public/a2a", {
     token,
-    body: { request_id: "r", session_id: "s", code: programOf(route, example) },
+    body: { request_id: randomUUID(), session_id: "s", code: programOf(route, example) },
   });

@@ -116,6 +116,7 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   }),
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
   "audit.list": async ({ id }) => ({ account_id: id }),
+  "functions.list": async () => ({ prefix: "tags." }),
   ...authExamples,
   ...billingExamples,
   ...dedicatedIpExamples,

@@ -8,8 +8,8 @@ import { runtime } from "../../shared/runtime.ts";
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
 export type Fault = (typeof faults)[number];
 
-/** What befalls the calls of one request: a fault at the call with this place, the first being 0. */
-type Plan = { fault: Fault | undefined; at: number; calls: string[]; attempts: number };
+/** What befalls the calls of one request: a fault at the call with this place, the first being 0; or all from there on. */
+type Plan = { fault: Fault | "death" | undefined; at: number; calls: string[]; attempts: number };
 
 const plans = new AsyncLocalStorage<Plan>();
 let isInstalled = false;
@@ -41,7 +41,8 @@ function install(): void {
         if (!plan) return next(args);
         const place = plan.calls.push(commandName) - 1;
         plan.attempts = 0;
-        if (place !== plan.at || plan.fault === undefined) return next(args);
+        if (plan.fault === "death" && place >= plan.at) throw failure("TimeoutError");
+        if (place !== plan.at || plan.fault === undefined || plan.fault === "death") return next(args);
         const before = failing(plan.fault, commandName);
         if (before) throw before;
         if (plan.fault === "slow") await new Promise((resolve) => setTimeout(resolve, 30));
@@ -63,9 +64,12 @@ function install(): void {
   );
 }
 
-/** Runs something with a fault at one of its calls; answers what came of it and which calls it made. */
+/**
+ * Runs something with a fault at one of its calls; answers what came of it and which calls it made. A process that dies
+ * makes none from that call on.
+ */
 export async function withFault<T>(
-  fault: Fault | undefined,
+  fault: Fault | "death" | undefined,
   at: number,
   run: () => Promise<T>,
 ): Promise<{ value: T; calls: string[] }> {

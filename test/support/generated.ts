@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import fc from "fast-check";
 
 import type { Route } from "../../shared/route.ts";
@@ -76,7 +78,7 @@ export function runInput(route: Route, { path, query, body }: Input, token?: str
       : { ...path, ...query, ...members };
   const written = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const code = `${route.name}(${written.join(", ")})`;
-  return request("POST", "/v1/public/a2a", { token, body: { request_id: "r", session_id: "s", code } });
+  return request("POST", "/v1/public/a2a", { token, body: { request_id: randomUUID(), session_id: "s", code } });
 }
 
 /** A copy of a value in which one place, reached by steps, is changed. */

@@ -7,6 +7,8 @@ import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { issuer, newUser } from "../../support/world.ts";
 
+/** Where a client without a token for a route of the API learns who issues some (RFC 9728). */
+const whereToAsk = 'resource_metadata="https://127.0.0.1/.well-known/oauth-protected-resource"';
 const now = Math.floor(Date.now() / 1000);
 const header = { alg: "ES256", typ: "at+jwt", kid: issuer.kid };
 const claims = {
@@ -70,7 +72,7 @@ test.each<[string, string]>([
 ])("refuses a token with %s", async (_, token) => {
   const answer = await me(token);
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
-  expect(answer.headers["www-authenticate"]).toBe('Bearer realm="public-api", error="invalid_token"');
+  expect(answer.headers["www-authenticate"]).toBe(`Bearer realm="public-api", error="invalid_token", ${whereToAsk}`);
 });
 
 test("tells an expired token from an invalid one", async () => {
@@ -81,7 +83,7 @@ test("tells an expired token from an invalid one", async () => {
 
 test("challenges without an error code when no credential came", async () => {
   const answer = await request("GET", "/v1/public/me");
-  expect(answer.headers["www-authenticate"]).toBe('Bearer realm="public-api"');
+  expect(answer.headers["www-authenticate"]).toBe(`Bearer realm="public-api", ${whereToAsk}`);
 });
 
 test("takes no token from the query string", async () => {

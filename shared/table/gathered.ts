@@ -1,0 +1,42 @@
+import type { Table } from "./table.ts";
+import type { Item, Key } from "./writes.ts";
+
+type Waiting = {
+  keys: Key[];
+  resolve: (items: (Item | undefined)[]) => void;
+  reject: (error: unknown) => void;
+};
+
+/**
+ * A table of which items that are asked for at the same time, in one turn of the event loop, are read in one round
+ * trip: for callers that do several things at once. An item asked for twice is read once; each read is as fresh as by itself.
+ */
+export function gathered(table: Table): Table {
+  let waiting: Waiting[] = [];
+  const flush = (): void => {
+    const now = waiting;
+    waiting = [];
+    table.getMany(now.flatMap(({ keys }) => keys)).then(
+      (items) => {
+        let start = 0;
+        for (const { keys, resolve } of now) resolve(items.slice(start, (start += keys.length)));
+      },
+      (error: unknown) => {
+        for (const { reject } of now) reject(error);
+      },
+    );
+  };
+  const getMany = (keys: Key[]): Promise<(Item | undefined)[]> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) setImmediate(flush);
+      waiting.push({ keys, resolve, reject });
+    });
+  return {
+    ...table,
+    getMany,
+    get: async (key, schema) => {
+      const [item] = await getMany([key]);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+  };
+}

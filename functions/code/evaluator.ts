@@ -1,93 +1,117 @@
+import { createHash } from "node:crypto";
+
 import { InvalidInput, Problem, problemBody } from "../../shared/errors.ts";
 import { invoke, type Door } from "../../shared/invoke.ts";
-import { rawInput } from "./catalogue.ts";
-import type { ResolvedCall } from "./checker.ts";
+import type { Route } from "../../shared/route.ts";
+import { inputOf, invalidInput } from "./arguments.ts";
+import type { Checked, Site, Step } from "./checker.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
-import type { Mistake } from "./mistake.ts";
-import { valueOf } from "./value.ts";
+import { LanguageError, type Mistake } from "./mistake.ts";
+import { responsesOf, shownValue } from "./responses.ts";
+import { runSteps, type Outcome, type Perform } from "./runner.ts";
+import type { Call } from "./syntax.ts";
 
 export const budgetMs = 20_000;
-export const resultLimitBytes = 1_048_576;
 
-/** What came of the calls, in source order. */
-export type Evaluation = { responses: CallResponse[]; lastValue: unknown; error?: ProgramError };
+/** How many reads of one program are under way at a time. */
+const readsAtOnce = 20;
+
+/** What came of a program, and what of its variables is to be kept. */
+export type Evaluation = {
+  responses: CallResponse[];
+  lastValue: unknown;
+  error?: ProgramError;
+  /** The steps that completed, with their values. */
+  completed: { step: Step; value: unknown }[];
+};
 
 export type EvaluateOptions = {
   explain: (mistake: Mistake) => ProgramError;
-  /** The idempotency key of the call at a place, where the program has one. */
-  keyOf: (index: number) => string | undefined;
+  /** What the idempotency keys of the calls are made from. */
+  key?: string | undefined;
+  session?: ReadonlyMap<string, unknown>;
+  /** The routes that are bound to this program, instead of those the catalogue has. */
+  bound?: ReadonlyMap<string, Route>;
+  atOnce?: number;
 };
 
-/**
- * Runs checked calls one after another, each through `invoke` like a REST request. The first failure ends the
- * program: what completed stays, what was to follow is skipped. The time budget is looked at between calls.
- */
+/** Runs the checked steps of a program, each call through `invoke` like a REST request. */
 export async function evaluate(
-  calls: readonly ResolvedCall[],
+  { steps, sites }: Pick<Checked, "steps" | "sites">,
   door: Door,
-  { explain, keyOf }: EvaluateOptions,
+  { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
 ): Promise<Evaluation> {
-  const evaluation: Evaluation = { responses: [], lastValue: null };
-  const { responses } = evaluation;
   const deadline = door.now().getTime() + budgetMs;
-  let bytes = 0;
-  for (const [index, resolved] of calls.entries()) {
-    const entry = { index, function: resolved.fn.route.name };
-    if (!evaluation.error && door.now().getTime() >= deadline) evaluation.error = explain(outOfTime(resolved));
-    if (evaluation.error) {
-      responses.push({ ...entry, status: "skipped" });
-      continue;
-    }
-    const outcome = await run(resolved, door, keyOf(index));
-    bytes += "value" in outcome ? Buffer.byteLength(JSON.stringify(outcome.value)) : 0;
-    const mistake = "mistake" in outcome ? outcome.mistake : bytes > resultLimitBytes ? tooLarge(resolved) : undefined;
-    if (mistake) {
-      evaluation.error = explain(mistake);
-      responses.push({ ...entry, status: "failed", error: evaluation.error });
-    } else if ("value" in outcome) {
-      evaluation.lastValue = outcome.value;
-      responses.push({ ...entry, status: "completed", result: outcome.value });
-    }
-  }
-  return evaluation;
+  const siteOf = (call: Call): Site => {
+    const site = sites.get(call);
+    if (!site) throw new Error(`${call.name} was not checked`);
+    return site;
+  };
+  const perform: Perform = async ({ call, args, path }) => {
+    const { index, fn } = siteOf(call);
+    if (door.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    const raw = inputOf(fn, args);
+    const callKey = key === undefined || fn.ofSession ? undefined : keyOf(key, index, path);
+    return asJson((await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door)).output);
+  };
+  const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
+  const outcome = await runSteps(steps, { perform, atOnce, writes, session });
+  const failed = outcome.ran.find((one) => "error" in one && !isOutOfTime(one.error));
+  const error = outcome.failure && explain(mistakeOf(outcome.failure.error, failed?.call, siteOf, door));
+  const completed = steps
+    .slice(0, outcome.failure?.step)
+    .map((step, place) => ({ step, value: outcome.values[place] }));
+  const responses = responsesOf(outcome, steps, siteOf, error);
+  return {
+    responses,
+    lastValue: shownValue(lastValueOf(steps, outcome)),
+    completed,
+    ...(error === undefined ? {} : { error }),
+  };
 }
 
-type Outcome = { value: unknown } | { mistake: Mistake };
+/** What a caller over REST would read: no member is there without a value. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
 
-async function run({ call, fn }: ResolvedCall, door: Door, key: string | undefined): Promise<Outcome> {
-  const values = new Map(call.args.map(({ name, value }) => [name, valueOf(value)]));
-  try {
-    const headers = { "idempotency-key": key };
-    const { output } = await invoke(fn.route, { ...rawInput(fn, values), headers }, door);
-    return { value: output };
-  } catch (error) {
-    return { mistake: { at: call.at, ...failureOf(error, call.name, door) } };
+/** An idempotency key for one call: its place in the program, and the items of the comprehensions it is made for. */
+const keyOf = (key: string, index: number, path: readonly number[]): string =>
+  createHash("sha256")
+    .update(`${[index, ...path].join(".")}/${key}`)
+    .digest("base64url");
+
+/**
+ * The value of the last statement that holds a call, or of the last line where that is no assignment; of a program that
+ * failed the last value that a call brought.
+ */
+function lastValueOf(steps: readonly Step[], { ran, values, failure }: Outcome): unknown {
+  if (failure) {
+    const last = ran.findLast((one) => "value" in one);
+    return last && "value" in last ? last.value : null;
   }
+  const last = steps.findLastIndex(({ sites, statement }) => sites.length > 0 || statement.target === undefined);
+  return values[last] ?? null;
 }
 
-/** A failed call as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
-function failureOf(error: unknown, name: string, door: Door): Omit<Mistake, "at"> {
-  if (error instanceof InvalidInput) {
-    return { code: "invalid_argument", message: `${name}: ${error.message}.`, function: name, detail: error.errors };
-  }
+const isOutOfTime = (error: unknown): boolean => error instanceof LanguageError && error.mistake.code === "out_of_time";
+
+const outOfTime = ({ name }: Call): string =>
+  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
+
+/** What ended a program, as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
+function mistakeOf(error: unknown, call: Call | undefined, siteOf: (call: Call) => Site, door: Door): Mistake {
+  if (error instanceof LanguageError) return error.mistake;
+  const at = call?.at ?? { line: 1, column: 1 };
+  const name = call?.name ?? "The program";
+  if (error instanceof InvalidInput && call) return invalidInput(error, call, siteOf(call).fn);
   if (!(error instanceof Problem)) {
-    door.log.error("unexpected error", {
-      function: name,
-      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    });
+    const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    door.log.error("unexpected error", { function: name, error: shown });
   }
   const problem = error instanceof Problem ? error : new Problem("internal", "Something went wrong on our side.");
-  return { code: problem.code, message: `${name}: ${problem.message}`, detail: problemBody(problem, door.requestId) };
+  return {
+    code: problem.code,
+    message: `${name}: ${problem.message}`,
+    at,
+    detail: problemBody(problem, door.requestId),
+  };
 }
-
-const outOfTime = ({ call }: ResolvedCall): Mistake => ({
-  code: "out_of_time",
-  message: `The ${budgetMs / 1000} seconds of a program ended before ${call.name}: send it and what follows again.`,
-  at: call.at,
-});
-
-const tooLarge = ({ call }: ResolvedCall): Mistake => ({
-  code: "result_too_large",
-  message: `${call.name} ran, but with its result the answer exceeds ${resultLimitBytes} bytes: ask for less, in several programs.`,
-  at: call.at,
-});

@@ -1,6 +1,7 @@
-import { parametersOf, signatureOf, type Catalogue } from "./catalogue.ts";
+import type { Catalogue } from "./code-function.ts";
 import type { ProgramError } from "./envelope.ts";
 import type { Mistake } from "./mistake.ts";
+import { parametersOf, signatureOf } from "./signature.ts";
 import type { Position } from "./syntax.ts";
 
 const shownMistakes = 5;

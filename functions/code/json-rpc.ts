@@ -13,8 +13,15 @@ const Message = z.object({
 
 export type Id = z.output<typeof Id>;
 export type Message = { id?: Id; method: string; params: Record<string, unknown> };
+/** A message that wants an answer. */
+export type Call = Message & { id: Id };
 
-export const errorCodes = { invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602 } as const;
+export const errorCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+} as const;
 
 /** A request or (without an id) a notification; undefined for batches and everything else. */
 export function readMessage(body: unknown): Message | undefined {
@@ -27,5 +34,6 @@ export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse
 
 export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });
 
-export const failure = (id: Id | null, code: number, message: string, status = 200): Response =>
-  json(status, { jsonrpc: "2.0", id, error: { code, message } });
+/** An error in place of a result; `data` is what programs read of it. */
+export const failure = (id: Id | null, code: number, message: string, status = 200, data?: unknown): Response =>
+  json(status, { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });

@@ -1,60 +1,114 @@
+import { hintOf } from "./hints.ts";
+import { endOfString, readNumber, unescape } from "./literals.ts";
 import { LanguageError } from "./mistake.ts";
+import { says } from "./sentences.ts";
 import type { Position } from "./syntax.ts";
 
-/** `kind` is `name`, `string`, `number` or the sign itself: a line end is a sign, the program's end is empty. */
-export type Token = { kind: string; text: string; value: string | number; at: Position };
+/**
+ * `kind` is `name`, `string`, `format`, `number`, `reserved`, or the word or sign itself: a line end is a sign, the
+ * end is empty. The parts of a `format` are its texts, and the tokens of its values.
+ */
+export type Token = { kind: string; text: string; value: string | number; parts?: (string | Token[])[]; at: Position };
 
 export const sourceLimitBytes = 65_536;
 
 const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
+const quotes = /(?:([A-Za-z]{0,2})("""|'''|["']))/;
 const name = /([A-Za-z_]\w*)/;
 const number = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
-const quotes = /("""|'''|["'])/;
-const sign = /[()[\]{},:;.=\n-]/;
-const kinds = [name, number, quotes, sign, /([^])/, /$/].map(({ source }) => source);
+const foreign = /(===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|\/\/|[-+*/]=)/;
+const sign = /[=!<>]=|[()[\]{},:;.=\n+<>-]/;
+const kinds = [quotes, name, number, foreign, sign, /([^])/, /$/].map(({ source }) => source);
 const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
+
+const words = /^(?:and|or|not|in|for|if)$/;
+/** What Starlark keeps for itself, or for later ("Lexical elements"). */
+const reserved =
+  /^(?:else|load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
+
+type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 
 /**
  * Cuts a program into tokens, the last of them its end; line ends inside brackets are left out.
  * Takes time linear in the source. Throws LanguageError.
  */
 export function tokenize(program: string): Token[] {
-  checkSource(program);
+  const start = { line: 1, column: 1 };
+  if (Buffer.byteLength(program) > sourceLimitBytes) {
+    throw new LanguageError(start, says.bytes(sourceLimitBytes), { code: "source_too_large" });
+  }
+  if (!program.isWellFormed()) throw new LanguageError(start, says.surrogate);
   const source = program.replace(/\r\n?/g, "\n");
-  const positionOf = positions(source);
+  return scan({ source, start: 0, positionOf: positions(source) }, source.length);
+}
+
+/** The tokens up to `end`; `within` a value of an f-string, up to the brace that closes it. */
+function scan(state: Scan, end: number, within?: Position): Token[] {
+  const { source, positionOf } = state;
   const tokens: Token[] = [];
-  let [start, depth] = [0, 0];
+  let depth = within ? 1 : 0;
   do {
-    next.lastIndex = start;
-    const [matched = "", { length: skipped } = "", name, number, quotes, strange] = next.exec(source) ?? [];
-    const at = positionOf(start + skipped);
+    next.lastIndex = state.start;
+    const [matched = "", { length: skipped } = "", prefix, quotes, name, number, foreign, strange] =
+      next.exec(source) ?? [];
+    const begin = state.start + skipped;
     const text = matched.slice(skipped);
-    start += matched.length;
-    if (strange !== undefined) throw new LanguageError(at, `${text} has no meaning here.`);
-    if (name !== undefined) tokens.push({ kind: "name", text, value: name, at });
-    else if (number !== undefined) tokens.push({ kind: "number", text, value: readNumber(text, at), at });
-    else if (quotes !== undefined) {
-      const end = endOfString(source, start, quotes);
-      if (end < 0) throw new LanguageError(at, `This string is not closed: its second ${quotes} is missing.`);
-      const from = start;
-      const value = unescape(source.slice(from, end), (offset) => positionOf(from + offset));
-      start = end + quotes.length;
-      tokens.push({ kind: "string", text: source.slice(from - quotes.length, start), value, at });
-    } else {
+    state.start += matched.length;
+    if (within && state.start > end) throw new LanguageError(within, says.openBrace);
+    const at = positionOf(begin);
+    const odd = foreign ?? strange;
+    if (odd !== undefined) throw new LanguageError(at, hintOf(odd) ?? says.strange(odd));
+    if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
+    else if (name !== undefined) {
+      const kind = words.test(name) ? name : reserved.test(name) ? "reserved" : "name";
+      tokens.push({ kind, text, value: name, at });
+    } else if (number !== undefined) tokens.push({ kind: "number", text, value: readNumber(text, at), at });
+    else {
       if (/[([{]/.test(text)) depth += 1;
       if (/[)\]}]/.test(text)) depth -= 1;
-      if (text !== "\n" || depth <= 0) tokens.push({ kind: text, text, value: text, at });
+      const kind = within && depth === 0 ? "" : text;
+      if (kind !== "\n" || depth <= 0) tokens.push({ kind, text, value: text, at });
     }
   } while (tokens.at(-1)?.kind !== "");
   return tokens;
 }
 
-function checkSource(source: string): void {
-  const at = { line: 1, column: 1 };
-  if (Buffer.byteLength(source) > sourceLimitBytes) {
-    throw new LanguageError(at, `A program holds ${sourceLimitBytes} bytes at most.`, { code: "source_too_large" });
+function readString(state: Scan, limit: number, prefix: string, quotes: string, at: Position): Token {
+  const { source, positionOf, start: from } = state;
+  if (prefix !== "" && prefix !== "f") throw new LanguageError(at, says.prefix(prefix));
+  const end = endOfString(source, from, limit, quotes);
+  if (end < 0) throw new LanguageError(at, says.open(quotes));
+  const value = (start: number, end: number): string =>
+    unescape(source.slice(start, end), (offset) => positionOf(start + offset));
+  const token: Token = prefix
+    ? { kind: "format", text: "", value: "", parts: readParts(state, end, value), at }
+    : { kind: "string", text: "", value: value(from, end), at };
+  state.start = end + quotes.length;
+  token.text = source.slice(from - quotes.length - prefix.length, state.start);
+  return token;
+}
+
+/** The texts and values between the quotes of an f-string; `{{` and `}}` are braces. */
+function readParts(state: Scan, end: number, value: (start: number, end: number) => string): (string | Token[])[] {
+  const { source, positionOf } = state;
+  const parts: (string | Token[])[] = [];
+  let { start } = state;
+  for (let at = start; at <= end; at += 1) {
+    const brace = at === end ? "" : source.charAt(at);
+    if (brace === "\\") at += 1;
+    if (brace !== "" && brace !== "{" && brace !== "}") continue;
+    const isTwice = brace !== "" && source[at + 1] === brace && at + 1 < end;
+    if (at + Number(isTwice) > start) parts.push(value(start, at + Number(isTwice)));
+    if (isTwice) at += 1;
+    else if (brace === "}") throw new LanguageError(positionOf(at), says.brace);
+    else if (brace === "{") {
+      state.start = at + 1;
+      parts.push(scan(state, end, positionOf(at)));
+      at = state.start - 1;
+    }
+    start = at + 1;
   }
-  if (!source.isWellFormed()) throw new LanguageError(at, "Half a surrogate pair is no character.");
+  return parts;
 }
 
 /** Positions of ever later offsets: what was walked over once is not walked over again. */
@@ -68,42 +122,4 @@ function positions(source: string): (offset: number) => Position {
     }
     return { line, column };
   };
-}
-
-/** Where the closing quotes of a string stand that begins at `start`; -1 when there are none. */
-function endOfString(source: string, start: number, quotes: string): number {
-  for (let end = start; end < source.length; end += source[end] === "\\" ? 2 : 1) {
-    if (source.startsWith(quotes, end)) return end;
-    if (source[end] === "\n" && quotes.length === 1) return -1;
-  }
-  return -1;
-}
-
-function readNumber(digits: string, at: Position): number {
-  const value = Number(digits);
-  const fault = (message: string) => new LanguageError(at, message);
-  if (/^0\d|[^\d.eE+-]/.test(digits) || Number.isNaN(value)) throw fault("This is no number: text needs quotes.");
-  if (!Number.isFinite(value)) throw fault("This number is too large.");
-  if (/^\d+$/.test(digits) && !Number.isSafeInteger(value)) {
-    throw fault("Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.");
-  }
-  return value;
-}
-
-const escapes = /\\(?:([abfnrtv\\'"\n])|([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|)/g;
-const letters = new Map(Object.entries({ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "\n": "" }));
-
-/** Resolves the escapes of the Starlark specification ("String literals"): `\x` and octal ones end at 7f. */
-function unescape(body: string, positionOf: (offset: number) => Position): string {
-  return body.replace(escapes, (_, letter?: string, octal?: string, byte?: string, ...more: (string | undefined)[]) => {
-    if (letter !== undefined) return letters.get(letter) ?? letter;
-    const [short, long, offset] = more;
-    const point = octal === undefined ? Number.parseInt(byte ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8);
-    const last = (short ?? long) ? 0x10ffff : 0x7f;
-    if (point <= last && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
-    throw new LanguageError(
-      positionOf(Number(offset)),
-      "This is no escape: write \\\\ for a backslash, \\u00e9 or \\U0001f600 for a character.",
-    );
-  });
 }

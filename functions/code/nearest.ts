@@ -1,5 +1,5 @@
 /**
- * The candidate closest to `word`, ignoring case: at most two characters inserted, dropped or changed, and at most
+ * The candidate closest to `word`, ignoring case: at most two characters inserted, dropped, changed or swapped, and at most
  * one in every three. Undefined when none is that close.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
@@ -12,16 +12,18 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Levenshtein's distance, one row of the table at a time. */
+/** Levenshtein's distance with neighbours that changed places as one change, one row of the table at a time. */
 function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  let [before, row]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)];
   for (let line = 0; line < from.length; line += 1) {
     const next = [line + 1];
     for (let column = 0; column < to.length; column += 1) {
       const changed = (row[column] ?? 0) + (from[line] === to[column] ? 0 : 1);
-      next.push(Math.min(changed, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+      const isSwap = line > 0 && from[line] === to[column - 1] && from[line - 1] === to[column];
+      const swapped = isSwap ? (before[column - 1] ?? 0) + 1 : changed;
+      next.push(Math.min(changed, swapped, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row[to.length] ?? 0;
 }

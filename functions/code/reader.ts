@@ -1,10 +1,20 @@
+import { hintOf } from "./hints.ts";
 import type { Token } from "./lexer.ts";
 import { clip, LanguageError } from "./mistake.ts";
+import { says } from "./sentences.ts";
+import type { Expression } from "./syntax.ts";
 
 export const nestingLimit = 32;
 
 /** The tokens of a program, how far they are read, and what its limits count. */
-export type Reader = { tokens: readonly Token[]; next: number; depth: number; calls: number };
+export type Reader = {
+  tokens: readonly Token[];
+  next: number;
+  depth: number;
+  calls: number;
+  /** Reads the expression that is next. */
+  read: (reader: Reader) => Expression;
+};
 
 const end: Token = { kind: "", text: "", value: "", at: { line: 1, column: 1 } };
 export const peek = ({ tokens, next }: Reader, ahead = 0): Token => tokens[next + ahead] ?? end;
@@ -25,29 +35,43 @@ export function accept(reader: Reader, kind: string): boolean {
   return found;
 }
 
+/** The error that something is wrong at the next token. */
+export const fault = (reader: Reader, message: string): LanguageError => new LanguageError(peek(reader).at, message);
+
 /** The error that the next token is not what belongs there. */
 export function expected(reader: Reader, what: string): LanguageError {
-  const { kind, text, at } = peek(reader);
-  const shown = kind === "" ? "the end of the program" : kind === "\n" ? "the end of the line" : `\`${clip(text)}\``;
-  return new LanguageError(at, `Expected ${what}, but found ${shown}.`);
+  const { kind, text } = peek(reader);
+  const names = new Map([
+    ["", text === "}" ? "the `}` of the f-string" : "the end of the program"],
+    ["\n", "the end of the line"],
+  ]);
+  const hint = kind === "reserved" ? hintOf(text) : kind === "if" ? hintOf("else") : undefined;
+  return fault(reader, says.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
+}
+
+/** Reads something one level further in. */
+export function nested<T>(reader: Reader, read: () => T): T {
+  reader.depth += 1;
+  if (reader.depth > nestingLimit) {
+    throw new LanguageError(peek(reader).at, says.nesting(nestingLimit), { code: "nesting_too_deep" });
+  }
+  const value = read();
+  reader.depth -= 1;
+  return value;
 }
 
 /** Reads what stands between the bracket that is next and `close`, separated by commas; the last comma is optional. */
 export function readBracketed(reader: Reader, close: string, readItem: () => void): void {
-  const { text, at: opened } = take(reader);
-  reader.depth += 1;
-  if (reader.depth > nestingLimit) {
-    throw new LanguageError(opened, `Brackets nest ${nestingLimit} deep at most.`, { code: "nesting_too_deep" });
-  }
-  while (!at(reader, close)) {
-    readItem();
-    if (!accept(reader, ",") && !at(reader, close)) {
-      throw expected(
-        reader,
-        `\`,\` or \`${close}\` after the \`${text}\` of line ${opened.line}, column ${opened.column}`,
-      );
+  const { text, at: opened } = peek(reader);
+  nested(reader, () => {
+    take(reader);
+    while (!at(reader, close)) {
+      readItem();
+      if (!accept(reader, ",") && !at(reader, close)) {
+        const place = `the \`${text}\` of line ${opened.line}, column ${opened.column}`;
+        throw expected(reader, `\`,\` or \`${close}\` after ${place}`);
+      }
     }
-  }
-  take(reader);
-  reader.depth -= 1;
+    take(reader);
+  });
 }

@@ -1,42 +1,56 @@
-import { catalogue, signatureOf, type CodeFunction } from "./catalogue.ts";
-import { budgetMs } from "./evaluator.ts";
-import { sourceLimitBytes } from "./lexer.ts";
-import { callLimit } from "./parser.ts";
+import * as z from "zod";
 
-export const toolName = "service_execute";
+import { CodeRequest } from "./envelope.ts";
+import { queryDescription, executeDescription } from "./tool-description.ts";
 
-/** The MCP tool that runs programs (MCP 2025-11-25, "Tools"). Its hints are for the worst that a program can do. */
-export const executeTool = () => ({
-  name: toolName,
-  title: "Run API calls",
-  description: description(),
-  inputSchema: {
-    type: "object",
-    properties: { code: { type: "string", description: "The program: one or more function calls." } },
-    required: ["code"],
-    additionalProperties: false,
-  },
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+export const executeName = "service_execute";
+export const queryName = "service_query";
+export const toolNames = [executeName, queryName] as const;
+
+/** What both tools take: the specified `code`, and what is ours. */
+export const ToolArguments = z.strictObject({
+  code: z.string().meta({ description: "The program: one or more function calls." }),
+  dry_run: z.boolean().optional().meta({ description: "Check only: say which calls it would make. Nothing is done." }),
+  session_id: CodeRequest.shape.session_id
+    .optional()
+    .meta({ description: "Programs with the same one share their variables, for an hour." }),
+  request_id: CodeRequest.shape.request_id
+    .optional()
+    .meta({ description: "Send a program again with the same one, after a time-out, and nothing is done twice." }),
 });
 
-const description = (): string => `Runs a program of calls to the hosted-mail API and answers with the result of each.
+/** The hints are for the worst that a program can do. Looking things up asks registrars and the internet's DNS. */
+const annotationsOf = (readOnly: boolean) => ({
+  readOnlyHint: readOnly,
+  destructiveHint: !readOnly,
+  idempotentHint: readOnly,
+  openWorldHint: true,
+});
 
-A program is one call, or several, a line each:
-workspaces.add(account_id="…", name="Sales")
-workspaces.list(account_id="…", page_size=50)
+let made: readonly object[] | undefined;
 
-Arguments are given by name. Values are literals: "text", 12, -1.5, True, False, None, [1, 2], {"key": "value"}. # begins a comment.
-The whole program is checked before anything runs; an error names line, column and the valid parameters, and then nothing was done. If a call fails while running, the calls before it have taken effect and their results are in "responses"; those after it are skipped: send only what is left. Lists answer {items, page, page_size, total}; page_size is at most 100.
-At most ${callLimit} calls, ${sourceLimitBytes / 1024} KiB of code, ${budgetMs / 1000} seconds.
-
-Functions that read (? marks optional arguments):
-${lines("read")}
-
-Functions that change something:
-${lines("write")}`;
-
-const lines = (access: "read" | "write"): string =>
-  [...catalogue.values()]
-    .filter(({ route }) => route.access === access)
-    .map((fn: CodeFunction) => `${signatureOf(fn)}: ${fn.route.summary}`)
-    .join("\n");
+/** The MCP tools that run programs (MCP 2026-07-28, "Tools"), always in the same order. */
+export function tools(): readonly object[] {
+  if (made) return made;
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(ToolArguments, {
+    io: "input",
+    override: ({ jsonSchema }) => void delete jsonSchema["example"],
+  });
+  made = [
+    {
+      name: executeName,
+      title: "Run API calls",
+      description: executeDescription(),
+      inputSchema,
+      annotations: annotationsOf(false),
+    },
+    {
+      name: queryName,
+      title: "Run API calls that only read",
+      description: queryDescription(executeName),
+      inputSchema,
+      annotations: annotationsOf(true),
+    },
+  ];
+  return made;
+}

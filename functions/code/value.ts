@@ -1,23 +1,144 @@
-import type { Expression, Position } from "./syntax.ts";
+import { clip, LanguageError } from "./mistake.ts";
+import { isForbidden } from "./names.ts";
+import { nearest } from "./nearest.ts";
+import type { Position } from "./syntax.ts";
+import { made, spend, type Work } from "./work.ts";
 
-/** The value of a literal. Dicts have no prototype: nothing but the program's own keys is in them. */
-export function valueOf(expression: Expression): unknown {
-  if (expression.kind === "literal") return expression.value;
-  if (expression.kind === "list") return expression.items.map(valueOf);
+/** What a value is, in Starlark's words where it has them. */
+export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "list";
+  const type = typeof value;
+  return type === "boolean" || type === "number" || type === "string" ? type : "dict";
+}
+
+export const isDict = (value: unknown): value is Record<string, unknown> => typeOf(value) === "dict";
+
+/** A dict without a prototype: nothing but the program's own keys is in it. */
+export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
   const dict = Object.create(null) as Record<string, unknown>;
-  for (const { name, value } of expression.members) dict[name] = valueOf(value);
+  for (const [key, value] of members) dict[key] = value;
   return dict;
 }
 
-/** Where the part of a literal stands that a path of keys and indexes leads to, as far as the path exists. */
-export function positionIn(expression: Expression, [step, ...rest]: readonly (string | number)[]): Position {
-  if (expression.kind === "list" && typeof step === "number") {
-    const item = expression.items[step];
-    if (item) return positionIn(item, rest);
+/** Empty texts, lists and dicts, 0, False and None are false, as in Starlark. */
+export function isTrue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return isDict(value) ? Object.keys(value).length > 0 : Boolean(value);
+}
+
+/** Deep equality: numbers by value, dicts whatever the order of their keys; different types are never equal. */
+export function areEqual(a: unknown, b: unknown, work: Work, at: Position): boolean {
+  spend(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => areEqual(item, b[index], work, at));
   }
-  if (expression.kind === "dict") {
-    const member = expression.members.find(({ name }) => name === step);
-    if (member) return rest.length === 0 ? member.at : positionIn(member.value, rest);
+  if (!isDict(a) || !isDict(b)) return a === b;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at))
+  );
+}
+
+const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
+
+/** Whether one number, or one text by its code points, comes before another. */
+export function isLess(a: unknown, b: unknown, work: Work, at: Position): boolean {
+  if (typeof a === "number" && typeof b === "number") return a < b;
+  if (typeof a === "string" && typeof b === "string") {
+    spend(work, (a.length + b.length) >> 6, at);
+    return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
   }
-  return expression.at;
+  throw fault(at, `Only two numbers or two texts can be put in order, not a ${typeOf(a)} and a ${typeOf(b)}.`);
+}
+
+/** The sum of two numbers, or two texts or lists one after the other. */
+export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown {
+  if (typeof a === "string" && typeof b === "string") return made(a + b, work, at);
+  if (Array.isArray(a) && Array.isArray(b)) return made([...(a as unknown[]), ...(b as unknown[])], work, at);
+  if (typeof a !== "number" || typeof b !== "number") {
+    const hint = typeof a === "string" || typeof b === "string" ? ' Put values in a text by an f-string, f"{x}".' : "";
+    throw fault(at, `\`+\` takes two numbers, two texts or two lists, not a ${typeOf(a)} and a ${typeOf(b)}.${hint}`);
+  }
+  const sum = a + b;
+  if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
+    throw fault(at, "This sum is too large.");
+  }
+  return sum;
+}
+
+/** `item in container`: an item of a list, a key of a dict, a part of a text. */
+export function contains(container: unknown, item: unknown, work: Work, at: Position): boolean {
+  if (typeof container === "string" && typeof item === "string") {
+    // The worst that a search may take.
+    spend(work, Math.ceil((container.length * item.length) / 4096), at);
+    return container.includes(item);
+  }
+  if (isDict(container)) return typeof item === "string" && Object.hasOwn(container, item);
+  if (!Array.isArray(container)) {
+    throw fault(
+      at,
+      `\`in\` looks in a list, the keys of a dict, or for a text in a text, not in a ${typeOf(container)}.`,
+    );
+  }
+  return container.some((one) => areEqual(one, item, work, at));
+}
+
+export function lengthOf(value: unknown, work: Work, at: Position): number {
+  if (Array.isArray(value)) return value.length;
+  if (typeof value === "string") {
+    spend(work, value.length >> 4, at);
+    return Array.from(value).length;
+  }
+  if (isDict(value)) return Object.keys(value).length;
+  throw fault(at, `len takes a text, a list or a dict, not a ${typeOf(value)}.`);
+}
+
+/** A value as it stands in an f-string. */
+export function textOf(value: unknown, at: Position): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  if (typeof value === "boolean") return value ? "True" : "False";
+  throw fault(at, `An f-string takes texts, numbers and booleans, not a ${typeOf(value)}.`);
+}
+
+const missing = (at: Position, message: string): LanguageError =>
+  new LanguageError(at, message, { code: "no_such_member" });
+
+/** The names a sentence lists, with the nearest one first in it. */
+export function among(name: string, names: readonly string[], what: string): string {
+  const meant = nearest(name, names);
+  const listed = names.length > 0 ? ` It has: ${names.slice(0, 40).join(", ")}.` : "";
+  return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no ${what} at all.`}`;
+}
+
+/** The member of a dict; `of` says how messages call the dict. */
+export function memberOf(value: unknown, name: string, of: () => string, at: Position): unknown {
+  if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
+  if (isDict(value)) {
+    if (Object.hasOwn(value, name)) return value[name];
+    const test = ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
+    throw missing(at, `${of()} has no member ${clip(name)}.${among(name, Object.keys(value), "members")}${test}`);
+  }
+  if (Array.isArray(value)) {
+    throw missing(
+      at,
+      `${of()} is a list of ${value.length}: write ${of()}[0].${clip(name)}, or [x.${clip(name)} for x in ${of()}].`,
+    );
+  }
+  throw missing(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
+}
+
+/** The item of a list, counted from its end where the index is negative; or a member of a dict. */
+export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
+  if (typeof index === "string") return memberOf(value, index, of, at);
+  if (typeof index !== "number" || !Number.isInteger(index)) {
+    throw missing(at, `An index is a whole number or a key, not a ${typeOf(index)}.`);
+  }
+  if (!Array.isArray(value)) throw missing(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  const place = index < 0 ? value.length + index : index;
+  if (place >= 0 && place < value.length) return value[place];
+  const has = value.length === 0 ? "is empty" : `has items 0 to ${value.length - 1}`;
+  throw missing(at, `${of()} ${has}: there is no item ${index}.`);
 }

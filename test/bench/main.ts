@@ -4,6 +4,7 @@ import { cpus } from "node:os";
 import { resolve } from "node:path";
 
 import { cloneToFirstAnswer } from "./clone.ts";
+import { codeCost } from "./code.ts";
 import { decisionCost } from "./decide.ts";
 import { domainCost } from "./domains.ts";
 import { bundleLoad } from "./load.ts";
@@ -17,6 +18,7 @@ const suites: Record<string, Suite> = {
   domains: domainCost,
   mailboxes: mailboxCost,
   decide: decisionCost,
+  code: codeCost,
   promises: promiseCost,
   load: bundleLoad,
   clone: cloneToFirstAnswer,

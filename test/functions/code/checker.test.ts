@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 
-import { catalogue, catalogueOf } from "../../../functions/code/catalogue.ts";
+import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker.ts";
+import { catalogueOf } from "../../../functions/code/code-function.ts";
 import { explain } from "../../../functions/code/explain.ts";
 import { parse } from "../../../functions/code/parser.ts";
 import { pageQuery } from "../../../shared/page.ts";
@@ -32,16 +33,16 @@ const withContacts = catalogueOf([contact]);
 
 /** What is wrong with a program, as `line:column code message`. */
 const faultsOf = (program: string, functions = catalogue) =>
-  check(parse(program), functions).mistakes.map(
+  check(parse(program), { catalogue: functions }).mistakes.map(
     ({ at, code, message }) => `${at.line}:${at.column} ${code} ${message}`,
   );
 
-const scoreOf = (program: string, functions = catalogue) => check(parse(program), functions).score;
+const scoreOf = (program: string, functions = catalogue) => check(parse(program), { catalogue: functions }).score;
 
 test("a program without a mistake resolves to its calls, in order", () => {
-  const { calls, mistakes } = check(parse(`me.get()\naccounts.get(account_id="${id}")`), catalogue);
+  const { sites, mistakes } = check(parse(`me.get()\naccounts.get(account_id="${id}")`), { catalogue });
   expect(mistakes).toEqual([]);
-  expect(calls.map(({ fn }) => fn.route.name)).toEqual(["me.get", "accounts.get"]);
+  expect([...sites.values()].map(({ fn }) => fn.route.name)).toEqual(["me.get", "accounts.get"]);
 });
 
 test("an unknown function is answered with the one that was meant, and its parameters", () => {
@@ -56,13 +57,28 @@ test("an unknown function is answered with the one that was meant, and its param
   expect(parameters?.map(({ name }) => name)).toEqual(["account_id", "page", "page_size"]);
 });
 
-test("a function that no name is close to is answered with those of its namespace, else with all", () => {
-  for (const name of ["workspaces.create", "workspace.create"]) {
-    const [fault] = faultsOf(`${name}()`);
-    expect(fault).toContain(`There is no function ${name}. Those of workspaces are: workspaces.list(account_id, page?`);
-    expect(fault).not.toContain("me.get");
+test("the verbs and spellings of other APIs are answered with the function that is meant", () => {
+  for (const [name, meant] of [
+    ["workspaces.create", "workspaces.add"],
+    ["workspace.create", "workspaces.add"],
+    ["createWorkspace", "workspaces.add"],
+    ["list_mailboxes", "mailboxes.list"],
+    ["dnsRecords.remove", "dns_records.delete"],
+    ["mailboxes.revealCredentials", "mailboxes.reveal_credentials"],
+    ["billing.walletBalance.fetch", "billing.wallet_balance.get"],
+  ] as const) {
+    expect(faultsOf(`${name}()`)[0]).toBe(`1:1 unknown_function There is no function ${name}. Did you mean ${meant}?`);
   }
-  expect(faultsOf("send()")[0]).toContain("The functions are: accounts.list, accounts.get, me.get,");
+});
+
+test("a function that no name is close to is answered with those of its namespace, those with its words, else with all", () => {
+  const [fault] = faultsOf("workspace.frobnicate()");
+  expect(fault).toContain(
+    "There is no function workspace.frobnicate. Those of workspaces are: workspaces.list(account_id, page?",
+  );
+  expect(fault).not.toContain("me.get");
+  expect(faultsOf("frobnicate_invoice()")[0]).toContain("Close to it are: billing.invoices.list.");
+  expect(faultsOf("zzz()")[0]).toContain("The functions are: accounts.list, accounts.get, me.get,");
 });
 
 test("names that every JavaScript object has are no functions and no arguments", () => {
@@ -73,7 +89,7 @@ test("names that every JavaScript object has are no functions and no arguments",
 test("an unknown argument is answered with the one that was meant, a missing one with its name", () => {
   expect(faultsOf(`workspaces.get(accountId="${id}", workspace_id="${id}", x=1)`)).toEqual([
     "1:16 unknown_argument workspaces.get has no argument accountId. Did you mean account_id?",
-    `1:${"workspaces.get(accountId='', workspace_id='', ".length + 2 * id.length + 1} unknown_argument workspaces.get has no argument x.`,
+    `1:${"workspaces.get(accountId='', workspace_id='', ".length + 2 * id.length + 1} unknown_argument workspaces.get has no argument x. It takes account_id, workspace_id.`,
     "1:1 missing_argument workspaces.get needs the argument account_id.",
   ]);
 });
@@ -127,7 +143,7 @@ test("an explanation has the sentence, the signature, the place and the other mi
       "3 more mistakes:",
       "line 1, column 1: workspaces.add needs the argument name.",
       "line 2, column 1: There is no function me.gt. Did you mean me.get?",
-      "line 3, column 8: me.get has no argument x.",
+      "line 3, column 8: me.get has no argument x. It takes no arguments.",
     ].join("\n"),
     line: 1,
     column: 67,
@@ -144,7 +160,7 @@ test("an explanation has the sentence, the signature, the place and the other mi
 });
 
 function explainFirst(program: string) {
-  const [first, ...others] = check(parse(program), catalogue).mistakes;
+  const [first, ...others] = check(parse(program), { catalogue }).mistakes;
   if (!first) throw new Error("nothing is wrong");
   return explain([first, ...others], program, catalogue);
 }
@@ -153,4 +169,76 @@ test("of many mistakes five are told and all are counted", () => {
   const { message } = explainFirst("x.y()\n".repeat(200));
   expect(message).toContain("199 more mistakes:");
   expect(message.match(/^line \d+, column 1: /gm)).toHaveLength(4);
+});
+
+test("a program that is partly known is checked as far as it is: only the rest waits for the run", () => {
+  const program = (list: string) => `p = contacts.add()\ncontacts.add(list=${list}, page=p)`;
+  expect(faultsOf(program('[{"email": p, "tags": [p, 1]}, p]'), withContacts)).toEqual([]);
+  expect(faultsOf(program('[{"email": p, "tags": [p, "x"], "more": 1}, {"tags": p}]'), withContacts)).toEqual([
+    expect.stringContaining("does not take this list[0].tags[1]: Invalid input"),
+    expect.stringContaining("does not take this list[0].more: This member is not known here."),
+    expect.stringContaining("does not take this list[1].email: This is required."),
+  ]);
+  expect(faultsOf("contacts.add(list=contacts.add(), page=0)", withContacts)).toHaveLength(1);
+});
+
+test("variables are known after the statement that names them, those of a comprehension inside of it only", () => {
+  const codes = (program: string) => check(parse(program), { catalogue }).mistakes.map(({ code }) => code);
+  expect(codes("x = me.get()\nx")).toEqual([]);
+  expect(codes("x = [x]\nme.get()")).toEqual(["unknown_variable"]);
+  expect(codes("x = [y for y in [1]]\ny")).toEqual(["unknown_variable"]);
+  expect(codes("[y for y in y]")).toEqual(["unknown_variable"]);
+  expect(codes("[[x, y] for x in [1] if x for y in [x]]")).toEqual([]);
+  expect(faultsOf("name = me.get()\nnam")[0]).toBe("2:1 unknown_variable There is no variable nam. Did you mean name?");
+});
+
+test("a member that a result never has is told before anything runs, with the nearest one", () => {
+  const account = `account_id="${id}"`;
+  expect(faultsOf(`w = workspaces.add(${account}, name="S")\nw.nmae`)).toEqual([
+    "2:3 no_such_member w has no member nmae. Did you mean name? It has: id, account_id, name, status, created_at, updated_at.",
+  ]);
+  expect(faultsOf(`[m.mail for m in mailboxes.list(${account}).items]`)[0]).toContain(
+    "no_such_member m has no member mail.",
+  );
+  expect(faultsOf(`workspaces.list(${account}).items.name`)[0]).toContain(
+    "is a list: write workspaces.list(…).items[0].name",
+  );
+  expect(faultsOf(`workspaces.list(${account})[0]`)[0]).toContain("workspaces.list(…) is a dict, which has no item 0.");
+  expect(faultsOf(`[w.id for w in workspaces.list(${account})]`)[0]).toContain(
+    "its items are in workspaces.list(…).items",
+  );
+  expect(faultsOf(`workspaces.list(${account}).items[0].name`)).toEqual([]);
+  expect(
+    faultsOf(`feedback.submit(${account}, category="other", title="t", description="d").attributes.anything`),
+  ).toEqual([]);
+});
+
+test("the score multiplies by what a comprehension goes over at most, and counts 5 for outside providers", () => {
+  const get = "contacts.add()";
+  expect(scoreOf(`[${get} for x in [1, 2, 3]]`, withContacts)).toBe(3);
+  expect(scoreOf(`[${get} for x in range(7)]`, withContacts)).toBe(7);
+  expect(scoreOf(`[[${get}, ${get}] for x in range(2) for y in range(3)]`, withContacts)).toBe(12);
+  expect(scoreOf(`[me.get() for x in accounts.list(page_size=50).items]`)).toBe(52);
+  expect(scoreOf("p = accounts.list()\nq = p.items\n[me.get() for x in q]")).toBe(26);
+  expect(scoreOf("[me.get() for x in me.get().email and [1]]")).toBe(61);
+  expect(scoreOf("n = 100\naccounts.list(page_size=n)")).toBe(4);
+  expect(scoreOf("[me.get() for x in [y for y in range(9)]]")).toBe(9);
+  expect(scoreOf("x = [1]\nlen(x)")).toBe(0);
+  expect(scoreOf(`domains.verify(account_id="${id}", domain="example.com")`)).toBe(5);
+  expect(scoreOf(`feedback.submit(account_id="${id}", category="other", title="t", description="d")`)).toBe(5);
+  expect(scoreOf("accounts.list(page_size=30)\n".repeat(5))).toBe(6);
+});
+
+test("a comprehension over comprehensions without end is refused by its score", () => {
+  const fault = faultsOf(
+    "[me.get() for a in range(1000000000) for b in range(1000000000) for c in range(1000000000)]",
+  )[0];
+  expect(fault).toContain("score_too_high");
+  expect(faultsOf("[me.get() for a in range(1e308) for b in range(1e308) for c in [] ]")).toEqual([]);
+});
+
+test("a line that does nothing is refused, but for the last", () => {
+  expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
+    "2:1 no_effect This line does nothing: give its value a name, `x = x`, or put it last to have it answered as last_value.",
+  ]);
 });

@@ -1,7 +1,8 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { request, type Sent } from "../../support/request.ts";
-import { newAccount, newUser } from "../../support/world.ts";
+import { issuer, newAccount, newUser } from "../../support/world.ts";
 
 const path = "/v1/public/mcp";
 const user = newUser();
@@ -43,26 +44,7 @@ test("the specified tools/call answers with the A2A response as text, and isErro
   });
 });
 
-test.each([
-  ["a mistake in the program", execute("me.get(x=1)"), "unknown_argument"],
-  ["a program that is too long", execute(`me.get()#${"x".repeat(65_536)}`), "source_too_large"],
-  ["a call that fails", execute('accounts.get(account_id="99999999-9999-4999-8999-999999999999")'), "not_found"],
-  ["no code", call("tools/call", { name: "service_execute", arguments: {} }), "invalid_argument"],
-  ["no arguments", call("tools/call", { name: "service_execute" }), "invalid_argument"],
-  ["code that is no text", execute(1), "invalid_argument"],
-  [
-    "another argument",
-    call("tools/call", { name: "service_execute", arguments: { code: "me.get()", x: 1 } }),
-    "invalid_argument",
-  ],
-])("%s is an error of the tool, which the model can read", async (_, message, code) => {
-  const { status, body } = await send(message);
-  expect(status).toBe(200);
-  expect(body.result.isError).toBe(true);
-  expect(JSON.parse(body.result.content[0].text)).toMatchObject({ request_id: "1", status: "failed", error: { code } });
-});
-
-describe("a client connects:", () => {
+describe("a client of a revision with initialize connects:", () => {
   test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("revision %s is agreed to", async (protocolVersion) => {
     const params = { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } };
     const { body } = await send(call("initialize", params));
@@ -70,11 +52,12 @@ describe("a client connects:", () => {
       protocolVersion,
       capabilities: { tools: {} },
       serverInfo: { name: "code-api-public", title: "Code API (Public)", version: "1.0.0" },
+      instructions: expect.stringContaining("service_query"),
     });
   });
 
   test.each(["2024-11-05", "2026-07-28", "2099-01-01"])(
-    "revision %s is answered with the newest known",
+    "revision %s is answered with the newest of these",
     async (protocolVersion) => {
       const { body } = await send(call("initialize", { protocolVersion, capabilities: {} }));
       expect(body.result.protocolVersion).toBe("2025-11-25");
@@ -84,7 +67,8 @@ describe("a client connects:", () => {
   test("ping, the list of tools, and notifications without an answer", async () => {
     expect((await send(call("ping"))).body).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
     const { body } = await send(call("tools/list", {}, 0));
-    expect(body).toMatchObject({ id: 0, result: { tools: [{ name: "service_execute" }] } });
+    expect(body).toMatchObject({ id: 0, result: { tools: [{ name: "service_execute" }, { name: "service_query" }] } });
+    expect(Object.keys(body.result)).toEqual(["tools"]);
     for (const method of ["notifications/initialized", "notifications/cancelled", "anything"]) {
       const answer = await send({ jsonrpc: "2.0", method });
       expect(answer).toMatchObject({ status: 202, text: "" });
@@ -92,17 +76,36 @@ describe("a client connects:", () => {
     }
   });
 
-  test("the revision of a later request may be any known one, or unsaid", async () => {
-    for (const revision of ["2025-11-25", "2025-06-18", "2025-03-26"]) {
+  test("the revision of a later request may be any of these, or unsaid", async () => {
+    for (const revision of ["2025-11-25", "2025-06-18", " 2025-03-26 "]) {
       expect(await send(call("ping"), { "mcp-protocol-version": revision })).toMatchObject({ status: 200 });
     }
-    const answer = await send(call("ping"), { "mcp-protocol-version": "2024-11-05" });
-    expect(answer).toMatchObject({ status: 400, body: { id: 1, error: { code: -32600 } } });
   });
 
-  test("a client that probes for a newer revision is told that there is no such method", async () => {
-    const answer = await send(call("server/discover"), { "mcp-protocol-version": "2026-07-28" });
-    expect(answer).toMatchObject({ status: 200, body: { id: 1, error: { code: -32601 } } });
+  test.each(["2024-11-05", "2099-01-01", "newest"])(
+    "a later request or notification of revision %s is told which ones there are",
+    async (requested) => {
+      const headers = { "mcp-protocol-version": requested };
+      const supported = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
+      for (const [body, id] of [
+        [call("ping"), 1],
+        [{ jsonrpc: "2.0", method: "notifications/initialized" }, null],
+      ] as const) {
+        const answer = await send(body, headers);
+        expect(answer).toMatchObject({ status: 400, body: { id, error: { code: -32022 } } });
+        expect(answer.body.error.data).toEqual({ supported, requested });
+      }
+    },
+  );
+
+  test("header fields of the newest revision mean nothing here", async () => {
+    const headers = { "mcp-protocol-version": "2025-11-25", "mcp-method": "tools/call", "mcp-name": "other" };
+    expect(await send(call("ping"), headers)).toMatchObject({ status: 200, body: { result: {} } });
+  });
+
+  test("a revision with initialize may be named in _meta too", async () => {
+    const _meta = { "io.modelcontextprotocol/protocolVersion": "2025-11-25" };
+    expect(await send(call("ping", { _meta }))).toMatchObject({ status: 200, body: { result: {} } });
   });
 
   test("one JSON object is the answer, whatever the client accepts", async () => {
@@ -125,60 +128,133 @@ describe("is answered with a protocol error:", () => {
     ["another version of JSON-RPC", { ...call("ping"), jsonrpc: "1.0" }, 400, -32600, 1],
     ["no version of JSON-RPC", { id: "a", method: "ping" }, 400, -32600, "a"],
     ["no method", { jsonrpc: "2.0", id: 1 }, 400, -32600, 1],
+    ["a response", { jsonrpc: "2.0", id: 1, result: {} }, 400, -32600, 1],
     ["a method that is no text", { jsonrpc: "2.0", id: 1, method: 1 }, 400, -32600, 1],
     ["an id of null", call("ping", {}, null), 400, -32600, null],
     ["a broken id", call("ping", {}, 1.5), 400, -32600, null],
     ["an id that is an object", call("ping", {}, {}), 400, -32600, null],
     ["parameters in a list", call("ping", []), 400, -32600, 1],
     ["a text", '"ping"', 400, -32600, null],
+    ["a number", "1", 400, -32600, null],
+    ["null", "null", 400, -32600, null],
     ["no body", undefined, 400, -32600, null],
+    ["a text that is no JSON", "{", 400, -32700, null],
   ])("%s", async (_, body, status, code, id) => {
     const answer = await send(body);
     expect(answer.status).toBe(status);
     expect(answer.body).toEqual({ jsonrpc: "2.0", id, error: { code, message: expect.any(String) } });
   });
 
-  test("a text that is no JSON, with the problem that every route answers", async () => {
-    expect(await send("{")).toMatchObject({ status: 400, body: { code: "malformed_json" } });
+  test.each([{ toString: null }, ["service_execute"], 7, undefined])("the tool name %j", async (name) => {
+    const answer = await send(call("tools/call", { name, arguments: { code: "me.get()" } }));
+    expect(answer.body).toMatchObject({ error: { code: -32602, message: expect.stringContaining("service_execute") } });
   });
 });
 
-test("nobody gets further than 401 without a token, not even to connect", async () => {
+test("a body of another media type, one that is too large and one with a forbidden key are refused as everywhere", async () => {
+  expect(await send(call("ping"), { "content-type": "text/plain" })).toMatchObject({ status: 415 });
+  expect(await send(" ".repeat(1_048_577))).toMatchObject({ status: 413, body: { code: "body_too_large" } });
+  expect(await send('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{}}')).toMatchObject({ status: 422 });
+});
+
+test.each(["GET", "DELETE", "PUT"])("%s is not allowed: there are no streams and no sessions", async (method) => {
+  const answer = await request(method, path, { token: user.token });
+  expect(answer).toMatchObject({ status: 405, headers: { allow: "POST" } });
+});
+
+test("nobody gets further than 401 without a token, which says where tokens come from", async () => {
   const bodies = [
     call("initialize", { protocolVersion: "2025-11-25" }),
     call("tools/list"),
+    call("server/discover"),
     execute("me.get()"),
     [],
     undefined,
   ];
   for (const body of bodies) {
-    for (const sent of [
-      { body },
-      { body, token: "garbage" },
-      { body, headers: { origin: "https://evil.example" } },
-    ] as Sent[]) {
+    for (const sent of [{ body }, { body, token: "garbage" }] as Sent[]) {
       const answer = await request("POST", path, sent);
       expect(answer).toMatchObject({ status: 401, body: { code: "unauthenticated" } });
+      expect(answer.headers["www-authenticate"]).toContain(
+        'resource_metadata="https://127.0.0.1/.well-known/oauth-protected-resource/v1/public/mcp"',
+      );
     }
   }
 });
 
-test("a page of another origin is refused, one of this machine is let in", async () => {
-  const answer = await send(call("ping"), { origin: "https://evil.example" });
-  expect(answer).toMatchObject({
+test("a token for another audience is refused, and one in the query string is not looked at", async () => {
+  const [header, payload] = user.token.split(".").map((part) => Buffer.from(part, "base64url").toString());
+  const claims = { ...JSON.parse(payload ?? ""), aud: "https://api.example.com/other" };
+  const elsewhere = issuer.sign(JSON.parse(header ?? ""), claims);
+  const body = call("ping");
+  expect(await request("POST", path, { token: elsewhere, body })).toMatchObject({ status: 401 });
+  expect(await request("POST", `${path}?access_token=${user.token}`, { body })).toMatchObject({ status: 401 });
+});
+
+test.each([
+  ["with initialize", {}],
+  ["without", { "mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover" }],
+])("revisions %s: a page of another origin is refused, one of this machine is let in", async (_, headers) => {
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const body = "mcp-method" in headers ? call("server/discover", { _meta }) : call("ping");
+  expect(await send(body, { ...headers, origin: "https://evil.example" })).toMatchObject({
     status: 403,
     headers: { "content-type": "application/problem+json" },
     body: { code: "origin_not_allowed" },
   });
-  expect(await send(call("ping"), { origin: "http://localhost:5173" })).toMatchObject({ status: 200 });
+  expect(await send(body, { ...headers, origin: "http://localhost:5173" })).toMatchObject({ status: 200 });
+  const withoutToken = { body, headers: { ...headers, origin: "https://evil.example" } };
+  expect(await request("POST", path, withoutToken)).toMatchObject({ status: 403 });
 });
 
-test.each([{ toString: null }, ["service_execute"], 7, undefined])(
-  "answers the tool name %j with invalid params",
-  async (name) => {
-    const { owner } = await newAccount();
-    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code: "me.get()" } } };
-    const answer = await request("POST", "/v1/public/mcp", { token: owner.token, body });
-    expect(answer.body).toMatchObject({ error: { code: -32602, message: expect.stringContaining("service_execute") } });
-  },
-);
+test("what is no program is charged to the rate limit, right or wrong, but for notifications", async () => {
+  const { token } = newUser();
+  const left = async (body: unknown): Promise<number | undefined> => {
+    const { headers } = await request("POST", path, { token, body });
+    return headers["ratelimit"] === undefined ? undefined : Number(/r=(\d+)/.exec(headers["ratelimit"])?.[1]);
+  };
+  const wrong = call("tools/call", { name: "service_execute", arguments: {} });
+  const bodies = [call("ping"), call("nothing"), [], "{", call("tools/call", { name: "other" }), wrong];
+  for (const body of bodies) expect(await left(body)).toBeLessThan(100);
+  expect(await left({ jsonrpc: "2.0", method: "notifications/initialized" })).toBeUndefined();
+});
+
+test("no body and no header fields end in an error of ours, or in anything but one JSON object", async () => {
+  const methods = fc.constantFrom(
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "notifications/x",
+  );
+  const meta = fc.dictionary(
+    fc.constantFrom("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "x"),
+    fc.oneof(fc.constantFrom("2026-07-28", "2025-11-25"), fc.jsonValue()),
+  );
+  const message = fc.record(
+    {
+      jsonrpc: fc.oneof(fc.constant("2.0"), fc.jsonValue()),
+      id: fc.oneof(fc.integer(), fc.string(), fc.jsonValue()),
+      method: fc.oneof(methods, fc.jsonValue()),
+      params: fc.oneof(fc.record({ _meta: meta, name: fc.jsonValue() }, { requiredKeys: [] }), fc.jsonValue()),
+    },
+    { requiredKeys: [] },
+  );
+  const headers = fc.dictionary(
+    fc.constantFrom("mcp-protocol-version", "mcp-method", "mcp-name", "accept", "mcp-session-id"),
+    fc.oneof(fc.constantFrom("2026-07-28", "2025-11-25", "tools/list"), fc.string()),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(message, fc.jsonValue()), headers, async (body, sent) => {
+      const { token } = newUser();
+      const answer = await request("POST", path, { token, body: JSON.stringify(body), headers: sent });
+      expect([200, 202, 400, 404, 422]).toContain(answer.status);
+      if (answer.status !== 202) expect(answer.body).toBeTypeOf("object");
+    }),
+    { numRuns: 300 },
+  );
+});

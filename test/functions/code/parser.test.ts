@@ -1,13 +1,21 @@
 import { describe, expect, test } from "vitest";
 
+import { literalOf } from "../../../functions/code/literal-arguments.ts";
 import { LanguageError } from "../../../functions/code/mistake.ts";
 import { parse } from "../../../functions/code/parser.ts";
-import { valueOf } from "../../../functions/code/value.ts";
+import type { Call, Expression } from "../../../functions/code/syntax.ts";
+
+/** The call that is a program's first statement. */
+function callIn(program: string): Call {
+  const value = parse(program).statements[0]?.value;
+  if (value?.kind !== "call") throw new Error("it is no call");
+  return value;
+}
 
 /** The value that an argument's source text stands for. */
 function valueIn(text: string): unknown {
-  const argument = parse(`f(x=${text})`).statements[0]?.args[0];
-  return argument && valueOf(argument.value);
+  const [argument] = callIn(`f(x=${text})`).args;
+  return argument && literalOf(argument.value).value;
 }
 
 function faultOf(program: string): string {
@@ -20,7 +28,8 @@ function faultOf(program: string): string {
   throw new Error(`nothing is wrong with ${program}`);
 }
 
-const namesOf = (program: string) => parse(program).statements.map(({ name }) => name);
+const namesOf = (program: string) =>
+  parse(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 
 describe("statements", () => {
   test("end at a line end or a semicolon, and comments, blank lines and a last semicolon do not matter", () => {
@@ -28,8 +37,8 @@ describe("statements", () => {
   });
 
   test("spread over lines inside brackets, after a backslash, and with trailing commas", () => {
-    const [call] = parse('a.b(\n  x=[1,\n  2,], # two\n  y={"k":\n3,},\n)').statements;
-    expect(call?.args.map(({ name, value }) => [name, valueOf(value)])).toEqual([
+    const { args } = callIn('a.b(\n  x=[1,\n  2,], # two\n  y={"k":\n3,},\n)');
+    expect(args.map(({ name, value }) => [name, literalOf(value).value])).toEqual([
       ["x", [1, 2]],
       ["y", { k: 3 }],
     ]);
@@ -42,8 +51,8 @@ describe("statements", () => {
   });
 
   test("carry their place: line and column, counted in characters from 1", () => {
-    const [first, second] = parse('a(x="😀", y=1); b()\n\n').statements;
-    expect(first?.args[1]?.at).toEqual({ line: 1, column: 10 });
+    const [, second] = parse('a(x="😀", y=1); b()\n\n').statements;
+    expect(callIn('a(x="😀", y=1)').args[1]?.at).toEqual({ line: 1, column: 10 });
     expect(second?.at).toEqual({ line: 1, column: 16 });
     expect(parse("\r\n\r\na()").statements[0]?.at).toEqual({ line: 3, column: 1 });
   });
@@ -94,5 +103,46 @@ describe("literals", () => {
     const dict = valueIn('{"toString": 1}');
     expect(Object.getPrototypeOf(dict)).toBeNull();
     expect(Object.keys(dict as object)).toEqual(["toString"]);
+  });
+});
+
+/** An expression with all the brackets that its grammar implies. */
+function bracketed(node: Expression): string {
+  switch (node.kind) {
+    case "literal":
+      return JSON.stringify(node.value);
+    case "name":
+      return node.name;
+    case "unary":
+      return `(${node.operator} ${bracketed(node.of)})`;
+    case "operation":
+      return `(${node.operands.map(bracketed).join(` ${node.operator} `)})`;
+    case "path":
+      return `${bracketed(node.of)}${node.steps.map((step) => (step.kind === "member" ? `.${step.name}` : `[${bracketed(step.index)}]`)).join("")}`;
+    default:
+      return node.kind;
+  }
+}
+
+describe("operators bind as in Starlark:", () => {
+  test.each([
+    ["a or b and c", "(a or (b and c))"],
+    ["a and b or c", "((a and b) or c)"],
+    ["not a and b", "((not a) and b)"],
+    ["not a == b", "(not (a == b))"],
+    ["not not a in b", "(not (not (a in b)))"],
+    ["a not in b and c", "((a not in b) and c)"],
+    ["a + b == c + d", "((a + b) == (c + d))"],
+    ["a + b + c", "(a + b + c)"],
+    ["a + (b + c)", "(a + (b + c))"],
+    ["-a + b", "((- a) + b)"],
+    ["-a.b[0]", "(- a.b[0])"],
+    ["- -a", "(- (- a))"],
+    ["a == b or c != d and not e <= f", "((a == b) or ((c != d) and (not (e <= f))))"],
+    ["(a < b) == (c > d)", "((a < b) == (c > d))"],
+    ["a.b.c[d.e]['f'].g", 'a.b.c[d.e]["f"].g'],
+  ])("%s", (program, expected) => {
+    const value = parse(program).statements[0]?.value;
+    expect(value && bracketed(value)).toBe(expected);
   });
 });

@@ -19,16 +19,15 @@ function mistakeOf(program: string): Mistake {
   throw new Error(`nothing is wrong with ${program}`);
 }
 
-const namesOf = (program: string) => parse(program).statements.map(({ name }) => name);
+const namesOf = (program: string) =>
+  parse(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 
 describe("is refused, with its place:", () => {
   test.each([
-    ["a positional argument", 'a.b("x", y=1)', "1:5 a.b takes its arguments by name: write `name=value`."],
-    ["a positional name", "a.b(y=1, x)", "1:10 a.b takes its arguments by name: write `name=value`."],
     ["an argument given twice", "a.b(x=1,\n    x=2)", "2:5 x is given twice."],
     ["a key given twice", `a.b(x={"k": 1, 'k': 2})`, "1:16 'k' is given twice."],
-    ["a key without quotes", "a.b(x={k: 1})", "1:8 Expected a key in quotes, but found `k`."],
-    ["a number as key", "a.b(x={1: 1})", "1:8 Expected a key in quotes, but found `1`."],
+    ["a key without quotes", "a.b(x={k: 1})", '1:8 A key needs quotes: "k".'],
+    ["a number as key", "a.b(x={1: 1})", "1:8 A key of a dict is a text."],
     ["an open string", 'a.b(x="y)\nc()', '1:7 This string is not closed: its second " is missing.'],
     ["an open long string", 'a()\na.b(x="""y")', '2:7 This string is not closed: its second """ is missing.'],
     ["an open bracket", "a.b(x=1\nc.d()", "2:1 Expected `,` or `)` after the `(` of line 1, column 4, but found `c`."],
@@ -39,15 +38,8 @@ describe("is refused, with its place:", () => {
     ],
     ["a bracket that was never opened", "a())", "1:4 Expected the end of the line or `;`, but found `)`."],
     ["two calls on one line", "a() b()", "1:5 Expected the end of the line or `;`, but found `b`."],
-    ["an empty statement", "a();;b()", "1:5 Expected a call such as `accounts.list(page=1)`, but found `;`."],
-    ["a lone value", "12", "1:1 Expected a call such as `accounts.list(page=1)`, but found `12`."],
-    ["a function that is not called", "a.b", "1:4 Expected `(` after a.b, but found the end of the program."],
-    ["an assignment", "x = a()", "1:3 A result cannot be given a name: write the call alone."],
-    ["a call as argument", "a(x=b.c())", "1:5 An argument is a literal value: it cannot hold a call."],
-    ["text without quotes", "a(x=abc)", "1:5 `abc` is not a value: text needs quotes."],
+    ["an empty statement", "a();;b()", "1:5 Expected a value or a call, but found `;`."],
     ["an id without quotes", "a(x=3f2504e0)", "1:5 This is no number: text needs quotes."],
-    ["a sum", "a(x=1+1)", "1:6 + has no meaning here."],
-    ["a minus before text", 'a(x=-"1")', '1:6 Expected a number after `-`, but found `"1"`.'],
     ["a leading zero", "a(x=012)", "1:5 This is no number: text needs quotes."],
     ["a hexadecimal number", "a(x=0x10)", "1:5 This is no number: text needs quotes."],
     [
@@ -66,8 +58,52 @@ describe("is refused, with its place:", () => {
       String.raw`a(x="\q")`,
       String.raw`1:6 This is no escape: write \\ for a backslash, \u00e9 or \U0001f600 for a character.`,
     ],
-    ["a curly quote", "a(\n x=“y”)", "2:4 “ has no meaning here."],
-    ["nothing at all", "\n# only a comment", "2:17 The program holds no call."],
+    ["a curly quote", "a(\n x=“y”)", '2:4 Text needs straight quotes: "text".'],
+    [
+      "a negative one in an f-string",
+      "f'{-9007199254740992}'",
+      "1:5 Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
+    ],
+    ["comparisons in a row", "a < b < c", "1:7 Comparisons do not chain: write `a < b and b < c`."],
+    ["`not` after another operator", "a == not b", "1:6 Expected a value or a call, but found `not`."],
+    ["a slice", "x[1:2]", "1:4 There are no slices: write `[xs[i] for i in range(n)]`."],
+    ["a slice from the start", "x[:2]", "1:3 There are no slices: write `[xs[i] for i in range(n)]`."],
+    ["two indexes", "x[1, 2]", "1:6 An index is one number or one key."],
+    ["no index", "x[]", "1:4 An index is a number, or a key in quotes."],
+    ["a tuple", "(1, 2)", "1:3 There are no tuples: write a list, `[a, b]`."],
+    ["an empty tuple", "()", "1:2 There are no tuples: write a list, `[a, b]`."],
+    ["a tuple without brackets", "1, 2", "1:2 There are no tuples: write a list, `[a, b]`, or one name a line."],
+    ["a generator", "(x for x in y)", "1:4 A comprehension stands in brackets: `[… for x in xs]`."],
+    [
+      "a dict of a comprehension",
+      "{'k': x for x in y}",
+      "1:9 Only lists have comprehensions: write `[{…} for x in xs]`.",
+    ],
+    ["a comprehension with two values", "[x, y for x in z]", "1:7 A comprehension has one value before its `for`."],
+    [
+      "a comprehension over two names",
+      "[x for x, y in z]",
+      "1:9 A `for` takes one name: read the members of each item from it.",
+    ],
+    ["a comprehension without `in`", "[x for x of z]", "1:10 Expected `in` after the name of a `for`, but found `of`."],
+    ["a member that is given a value", "x.y = 1", "1:5 Only a plain name can be given a value: `name = value`."],
+    ["a constant that is given a value", "None = 1", "1:1 None is a constant: choose another name."],
+    ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: a function is called by its full name."],
+    ["a method of a result", "f(x=1).lower()", "1:13 Values have no methods: only members, as in x.name."],
+    ["a word of the language as member", "x.from", '1:3 `from` is a word of the language: write ["from"] for .from.'],
+    ["an open value in an f-string", "f'a{x'", "1:4 This `{` of the f-string is not closed."],
+    ["an open value in an f-string at the end", "f'a{'", "1:4 This `{` of the f-string is not closed."],
+    ["no value in an f-string", "f'a{}'", "1:5 Expected a value or a call, but found the `}` of the f-string."],
+    ["a brace alone in an f-string", "f'a}'", "1:4 A single `}` in an f-string is written `}}`."],
+    ["the same quotes inside an f-string", 'f"{x["a"]}"', "1:3 This `{` of the f-string is not closed."],
+    [
+      "range of two values",
+      "[x for x in range(1, 2)]",
+      "1:13 range takes one value: range(n), which counts from 0 to n - 1.",
+    ],
+    ["len of nothing", "len()", "1:1 len takes one value: len(x)."],
+    ["a text with an unknown prefix", 'r"x"', '1:1 There is no prefix r: only f"…" is known.'],
+    ["nothing at all", "\n# only a comment", "2:17 The program holds nothing: write a call."],
   ])("%s", (_, program, fault) => {
     expect(faultOf(program)).toBe(fault);
   });
@@ -89,6 +125,11 @@ describe("is refused, with its place:", () => {
       `a(${name}=1)`,
       `a(x={"${name}": 1})`,
       `a(x=[{'${name}': 1}])`,
+      `${name} = 1`,
+      `x.${name}`,
+      `x['${name}']`,
+      `[1 for ${name} in x]`,
+      `f"{x.${name}}"`,
     ]) {
       expect(faultOf(program)).toContain(`The name ${name} is not allowed.`);
     }
@@ -106,8 +147,30 @@ describe("limits", () => {
   test("32 nested brackets parse, 33 do not", () => {
     expect(namesOf(nested(32))).toEqual(["f"]);
     expect(mistakeOf(nested(33))).toMatchObject({ code: "nesting_too_deep", at: { line: 1, column: 36 } });
-    expect(mistakeOf(`f(x=${"[{".repeat(20_000)}`)).toMatchObject({ code: "syntax_error" });
+    expect(mistakeOf(`f(x=${"[{".repeat(20_000)}`)).toMatchObject({ code: "nesting_too_deep" });
     expect(mistakeOf(`f(x=${"[".repeat(60_000)}`)).toMatchObject({ code: "nesting_too_deep" });
+  });
+
+  test.each(["[", "(", "{", "f(x=", "-", "not ", "x[", "f'{", "[x for x in ", "{'a': "])(
+    "1 MiB and 64 KiB of %s end in a limit's error",
+    (piece) => {
+      expect(mistakeOf(piece.repeat(1_048_576 / piece.length))).toMatchObject({ code: "source_too_large" });
+      const { code } = mistakeOf(piece.repeat(65_000 / piece.length));
+      expect(["nesting_too_deep", "syntax_error"]).toContain(code);
+    },
+  );
+
+  test("a comprehension of 8 clauses parses, one of 9 does not", () => {
+    expect(namesOf(`[x ${"for x in y ".repeat(8)}]`)).toEqual(["comprehension"]);
+    expect(faultOf(`[x ${"for x in y ".repeat(9)}]`)).toBe(
+      "1:92 A comprehension has 8 `for` and `if` at most: join conditions with `and`.",
+    );
+  });
+
+  test("long chains of members and operators parse, as they nest nothing", () => {
+    expect(namesOf(`x${".a".repeat(30_000)}`)).toEqual(["path"]);
+    expect(namesOf(`x${" + x".repeat(16_000)}`)).toEqual(["operation"]);
+    expect(namesOf(`x${" and x == x or x".repeat(4_000)}`)).toEqual(["operation"]);
   });
 
   test("200 calls parse, the 201st is where it ends", () => {

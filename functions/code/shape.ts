@@ -1,0 +1,90 @@
+import * as z from "zod";
+
+import type { Route } from "../../shared/route.ts";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** What is known of a value before the program runs: nothing where it has no schema. */
+export type Shape = {
+  schema?: Schema;
+  definitions?: Record<string, Schema>;
+  /** Of a page: how many items it holds at most. */
+  pageSize?: number;
+  /** Of a list: how many items it holds at most. */
+  most?: number;
+};
+
+const outputs = new WeakMap<Route, Shape>();
+
+/** The shape of what a function answers, as its output schema says it. */
+export function outputOf(route: Route): Shape {
+  const known = outputs.get(route);
+  if (known) return known;
+  const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
+  const shape: Shape = { schema, definitions: schema.$defs ?? {} };
+  outputs.set(route, shape);
+  return shape;
+}
+
+const choices = new WeakMap<Schema, Schema[]>();
+
+/** The schemas a value may be of, null left out; empty when one of them could be anything. */
+function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
+  if (typeof schema !== "object") return [];
+  const known = choices.get(schema) ?? findChoices(schema, definitions);
+  choices.set(schema, known);
+  return known;
+}
+
+function findChoices(schema: Schema | boolean | undefined, definitions: Record<string, Schema>, depth = 0): Schema[] {
+  if (typeof schema !== "object" || depth > 8) return [];
+  if (schema.$ref !== undefined)
+    return findChoices(definitions[schema.$ref.replace("#/$defs/", "")], definitions, depth + 1);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (!choices) return schema.type === "null" ? [schema] : schema.type === undefined ? [] : [schema];
+  const all = choices.map((choice) => findChoices(choice, definitions, depth + 1));
+  return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
+}
+
+/** The shape of a step into a value, or why it cannot be made: the names that are there, or what the value is. */
+export type Stepped = { shape: Shape } | { members: () => string[] } | { type: string };
+
+/** Follows a member's name; an open dict may have any. */
+export function memberShape(shape: Shape, name: string): Stepped {
+  const { definitions = {} } = shape;
+  const choices = choicesOf(shape.schema, definitions);
+  const dicts = choices.filter(({ type }) => type === "object");
+  if (dicts.length === 0) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
+  const schemas = dicts.map((dict) => {
+    if (dict.properties && Object.hasOwn(dict.properties, name)) return dict.properties[name];
+    return dict.additionalProperties === false || (dict.properties && dict.additionalProperties === undefined)
+      ? undefined
+      : true;
+  });
+  const found = schemas.filter((schema) => schema !== undefined);
+  if (found.length === 0)
+    return { members: () => [...new Set(dicts.flatMap((dict) => Object.keys(dict.properties ?? {})))] };
+  const [only] = found;
+  if (typeof only !== "object" || found.length > 1) return { shape: {} };
+  const most = name === "items" ? shape.pageSize : undefined;
+  return { shape: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
+}
+
+/** Follows an index into a list; a dict has none. */
+export function itemShape(shape: Shape): Stepped {
+  const { definitions = {} } = shape;
+  const choices = choicesOf(shape.schema, definitions);
+  const list = choices.find(({ type }) => type === "array");
+  if (!list) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
+  const { items } = list;
+  return { shape: typeof items === "object" && !Array.isArray(items) ? { schema: items, definitions } : {} };
+}
+
+const typeName = ({ type }: Schema): string => {
+  const [name = "value"] = [type].flat();
+  return name === "array" ? "list" : name === "object" ? "dict" : name === "integer" ? "number" : name;
+};
+
+/** Whether a dict of this shape is a page, whose items are what a comprehension is to go over. */
+export const isPage = (shape: Shape): boolean =>
+  choicesOf(shape.schema, shape.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);

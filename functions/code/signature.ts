@@ -1,0 +1,28 @@
+import * as z from "zod";
+
+import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
+import { typeText } from "./type-text.ts";
+
+/** One argument of a function, as a caller needs to know it. */
+export type Parameter = { name: string; type: string; required: boolean; description: string; default?: unknown };
+
+/** The parameters of a function: path, query, body, each in the order of its schema. */
+export function parametersOf({ route }: CodeFunction): Parameter[] {
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
+  const { properties = {}, required, $defs } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+  return Object.entries(properties).map(([name, schema]) => {
+    const { description = "", ...rest }: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;
+    const parameter = { name, type: typeText(schema, $defs), required: required?.includes(name) ?? false, description };
+    return "default" in rest ? Object.assign(parameter, { default: rest.default }) : parameter;
+  });
+}
+
+/** `workspaces.list(account_id, page?, page_size?)`; `typed`: `…, page_size?: integer (1 to 100) = 25)`. */
+export function signatureOf(fn: CodeFunction, typed = false): string {
+  const shown = parametersOf(fn).map((parameter) => {
+    const name = `${parameter.name}${parameter.required ? "" : "?"}`;
+    const preset = "default" in parameter ? ` = ${JSON.stringify(parameter.default)}` : "";
+    return typed ? `${name}: ${parameter.type}${preset}` : name;
+  });
+  return `${fn.route.name}(${shown.join(", ")})`;
+}

@@ -1,0 +1,72 @@
+import { catalogue } from "./catalogue.ts";
+import type { CodeFunction } from "./code-function.ts";
+import { budgetMs } from "./evaluator.ts";
+import { callLimit } from "./expressions.ts";
+import { sourceLimitBytes } from "./lexer.ts";
+import { parametersOf } from "./signature.ts";
+
+/**
+ * How programs are written, and every function there is. Some clients cut descriptions: what a model cannot find out
+ * by itself stands first.
+ */
+export const executeDescription = (): string =>
+  `Runs a program of calls to the hosted-mail API and answers with the result of each.
+
+${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
+
+${notation([...catalogue.values()])} Before | they only read, after it they change something.
+${catalogueText(() => true)}`;
+
+/** The same for programs that only read. `other` is the tool for the rest. */
+export const queryDescription = (other: string): string =>
+  `Runs a program of calls that only read; ${other} takes the same programs and calls that change something.
+
+${language(`ws = workspaces.list(account_id="…").items[0]`)}
+
+${notation(reading())}
+${catalogueText(({ route }) => route.access === "read")}`;
+
+const language = (begin: string): string => `Starlark (Python) without def, for and if: each line is a call or name = …
+${begin}
+page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
+[mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
+
+Arguments have names. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions; accounts.list() says which accounts you see.
+The program is checked before anything runs: an error names the line and the mending, and nothing was done. If a call fails while running, those before it have taken effect, their results are in "responses", and the rest is skipped: send only what is left.
+Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
+
+const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
+
+/** How the lines are read; only those functions are named that are an exception. */
+function notation(functions: readonly CodeFunction[]): string {
+  const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
+    const without = members.filter(({ places }) => !places.has("account_id"));
+    return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
+  });
+  return `Functions, by prefix: "tags: list(…)" is tags.list. ? is optional, … is page?, page_size? and answers {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
+}
+
+/** `auth.groups.members.add` is one of `auth.groups.members`. */
+const byPrefix = (functions: readonly CodeFunction[]): Map<string, CodeFunction[]> =>
+  Map.groupBy(functions, ({ route }) => route.name.slice(0, route.name.lastIndexOf(".")));
+
+/** One line a prefix: what reads, and after a bar what changes something. */
+function catalogueText(isShown: (fn: CodeFunction) => boolean): string {
+  const lines = [...byPrefix([...catalogue.values()].filter(isShown))].map(([prefix, functions]) => {
+    const reads = functions.filter(({ route }) => route.access === "read").map(shortSignature);
+    const writes = functions.filter(({ route }) => route.access === "write").map(shortSignature);
+    return `${prefix}: ${[...reads, ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
+  });
+  return lines.join("\n");
+}
+
+const paging = new Set(["page", "page_size"]);
+
+/** `list(…, status?)`: without what is said once for all. */
+function shortSignature(fn: CodeFunction): string {
+  const parameters = parametersOf(fn).filter(({ name }) => name !== "account_id");
+  const isPaged = parameters.some(({ name }) => paging.has(name));
+  const own = parameters.filter(({ name }) => !paging.has(name));
+  const shown = [...(isPaged ? ["…"] : []), ...own.map(({ name, required }) => (required ? name : `${name}?`))];
+  return `${fn.route.name.slice(fn.route.name.lastIndexOf(".") + 1)}(${shown.join(", ")})`;
+}

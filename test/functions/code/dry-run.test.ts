@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { execute } from "../../../functions/code/execute.ts";
+import { codeDoor, runFor } from "../../support/code-door.ts";
+import { newAccount, newMember, newSuperAdmin, newUser } from "../../support/world.ts";
+
+const dry = { dryRun: true };
+const heldIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.calls.map(({ held }) => held);
+
+test("a dry run answers the calls and the score, and has no effect", async () => {
+  const { id, owner } = await newAccount();
+  const program = `w = workspaces.add(account_id="${id}", name="Never")\n[workspaces.get(account_id="${id}", workspace_id=x) for x in [w.id]]`;
+  const answer = await runFor(owner, program, dry);
+  expect(answer).toEqual({
+    request_id: "r",
+    status: "completed",
+    result: { last_value: null },
+    responses: [],
+    complexity_score: 2,
+    dry_run: {
+      calls: [
+        {
+          index: 0,
+          function: "workspaces.add",
+          line: 1,
+          column: 5,
+          access: "write",
+          capability: "workspace.manage",
+          held: true,
+        },
+        {
+          index: 1,
+          function: "workspaces.get",
+          line: 2,
+          column: 2,
+          access: "read",
+          capability: "workspace.view",
+          held: true,
+        },
+      ],
+    },
+  });
+  const after = await runFor(owner, `workspaces.list(account_id="${id}").total`);
+  expect(after.result.last_value).toBe(0);
+});
+
+test("whether the caller holds what a call needs is told as far as it can be known", async () => {
+  const account = await newAccount();
+  const { id } = account;
+  const viewer = await newMember(account, { capability: "workspace.view" });
+  const scoped = await newMember(account, {
+    capability: "workspace.manage",
+    scope: { type: "workspace", id: randomUUID() },
+  });
+  const program = [
+    `workspaces.list(account_id="${id}")`,
+    `workspaces.add(account_id="${id}", name="A")`,
+    `workspaces.update(account_id="${id}", workspace_id="${randomUUID()}", name="A")`,
+    `x = "${id}"`,
+    "workspaces.list(account_id=x)",
+    "me.get()",
+  ].join("\n");
+  expect(heldIn(await runFor(account.owner, program, dry))).toEqual([true, true, true, null, true]);
+  expect(heldIn(await runFor(viewer, program, dry))).toEqual([true, false, false, null, true]);
+  expect(heldIn(await runFor(scoped, program, dry))).toEqual([false, false, null, null, true]);
+  expect(heldIn(await runFor(newUser(), program, dry))).toEqual([false, false, false, null, true]);
+  expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, null, true]);
+});
+
+test("a program with a mistake is answered as when it is run", async () => {
+  const user = newUser();
+  expect(await runFor(user, "me.gt()", dry)).toEqual(await runFor(user, "me.gt()"));
+});
+
+test("a dry run counts 1, a run its score, before anything is called", async () => {
+  const door = codeDoor(newUser());
+  const costs: number[] = [];
+  const counted = { ...door, charge: async ({ cost }: { cost: number }) => void costs.push(cost) };
+  const code = "accounts.list(page_size=100)\naccounts.list(page_size=100)";
+  await execute({ code, requestId: "r", dryRun: true }, counted);
+  await execute({ code, requestId: "r" }, counted);
+  expect(costs).toEqual([1, 8]);
+});
+
+test("a program that may only read is refused as a whole for one function that writes", async () => {
+  const { id, owner } = await newAccount();
+  const program = `me.get()\nworkspaces.add(account_id="${id}", name="A")`;
+  const { error, responses } = await runFor(owner, program, { readOnly: true });
+  expect(responses).toEqual([]);
+  expect(error).toMatchObject({
+    code: "read_only",
+    line: 2,
+    message: expect.stringContaining("workspaces.add changes"),
+  });
+  expect((await runFor(owner, "me.get()", { readOnly: true })).status).toBe("completed");
+});
+
+test("each write of a program with a key has a key of its own: sent again, none of them is done twice", async () => {
+  const { id, owner } = await newAccount();
+  const program = `ws = [workspaces.add(account_id="${id}", name=n) for n in ["A", "B"]]\nworkspaces.add(account_id="${id}", name="C")\n[w.id for w in ws]`;
+  const first = await runFor(owner, program, { key: "k1" });
+  expect(first.status).toBe("completed");
+  expect(await runFor(owner, program, { key: "k1" })).toEqual(first);
+  const other = program.replace('"C"', '"D"');
+  expect((await runFor(owner, other, { key: "k1" })).error).toMatchObject({ code: "idempotency_key_reused", line: 2 });
+  expect((await runFor(owner, program, { key: "k2" })).error).toMatchObject({ code: "workspace_name_taken" });
+  expect((await runFor(owner, `workspaces.list(account_id="${id}").total`)).result.last_value).toBe(3);
+});

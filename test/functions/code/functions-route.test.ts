@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+
+import { catalogue } from "../../../functions/code/catalogue.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newUser } from "../../support/world.ts";
+
+const path = "/v1/public/functions";
+const list = (query = "", token: string | undefined = newUser().token) =>
+  request("GET", `${path}${query}`, token === "" ? {} : { token });
+
+test("lists every function of code mode, as programs are told them", async () => {
+  const { owner } = await newAccount();
+  const { status, headers, body } = await list("", owner.token);
+  expect([status, headers["ratelimit-policy"]]).toEqual([200, '"default";q=100;w=10']);
+  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual([...catalogue.keys()]);
+  const inCode = await request("POST", "/v1/public/a2a", {
+    token: owner.token,
+    body: { request_id: "r", session_id: "s", code: "functions.list()" },
+  });
+  expect(inCode.body.result.last_value).toEqual(body);
+});
+
+test("lists those of a family", async () => {
+  const { body } = await list("?prefix=tags.");
+  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual(["tags.list", "tags.add", "tags.delete"]);
+  expect((await list("?prefix=nothing")).body).toEqual({ functions: [] });
+});
+
+test.each([
+  ["?family=tags", "family"],
+  [`?prefix=${"x".repeat(101)}`, "prefix"],
+])("refuses the query %s", async (query, name) => {
+  const { status, body } = await list(query);
+  expect([status, body.detail[0].loc]).toEqual([422, ["query", name]]);
+});
+
+test("is for those who have a token", async () => {
+  expect((await list("", "")).body).toMatchObject({ status: 401, code: "unauthenticated" });
+});
+
+test("takes GET only", async () => {
+  const { status, headers } = await request("POST", path, { token: newUser().token, body: {} });
+  expect([status, headers["allow"]]).toEqual([405, "GET"]);
+});

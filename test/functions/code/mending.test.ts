@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+
+import { runFor } from "../../support/code-door.ts";
+import { newAccount, newUser } from "../../support/world.ts";
+
+const a = 'account_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301"';
+const user = newUser();
+
+describe("what models write for want of knowing better is answered with what to write instead:", () => {
+  test.each<[what: string, program: string, ...mending: string[]]>([
+    [
+      "positional arguments",
+      'workspaces.add("3f25", "Sales")',
+      "Write `account_id=…`",
+      "Write `name=…`",
+      "Use: workspaces.add(",
+    ],
+    ["an object as arguments", 'workspaces.add({"name": "Sales"})', "by name, as `name=value`"],
+    ["colons in arguments", `workspaces.add(${a}, name: "Sales")`, "Write `name=value`"],
+    ["arrows in arguments", `workspaces.add(${a}, name => "Sales")`, "`name=value`"],
+    [
+      "keys without quotes",
+      `webhooks.add(${a}, url="https://x.example", event_types=[{type: 1}])`,
+      'A key needs quotes: "type"',
+    ],
+    ["await", `await workspaces.list(${a})`, "Leave out `await`"],
+    ["await in an assignment", `x = await workspaces.list(${a})`, "Leave out `await`"],
+    ["const", `const x = workspaces.list(${a})`, "Leave out `const`", "name = value"],
+    ["let", "let x = me.get()", "Leave out `let`"],
+    ["print", "x = me.get()\nprint(x)", "There is no print", "value alone on the last line"],
+    ["return", "x = me.get()\nreturn x", "value alone on the last line"],
+    ["a for loop", `for m in mailboxes.list(${a}).items:\n  me.get()`, "[f(x=m.id) for m in page.items]"],
+    ["an if statement", "x = me.get()\nif x.email:\n  me.get()", "filter in a comprehension"],
+    ["a function", "def f(x):\n  return x", "Functions cannot be defined"],
+    ["a lambda", "x = lambda y: y", "Functions cannot be defined"],
+    ["an arrow function", "x = me.get()\n[x].map(y => y.id)", "`=>`"],
+    ["an import", "import json", "every function is there by its full name"],
+    ["a try", "try:\n  me.get()", "Errors are not caught"],
+    ["an f-string with a format", "x = me.get()\nf'{x.email:>10}'", "no format", "`{x}` alone"],
+    ["a conversion in an f-string", "x = me.get()\nf'{x.email!r}'", "without a conversion"],
+    ["a template literal", "x = `text ${me.get().email}`", 'f"{x}"'],
+    ["a missing comma", `workspaces.add(${a} name="Sales")`, "Expected `,` or `)`", "but found `name`"],
+    ["an open bracket", `workspaces.add(${a}, name="Sales"`, "`)` after the `(` of line 1, column 15"],
+    ["an open string", `workspaces.add(${a}, name="Sales)`, 'its second " is missing'],
+    ["smart quotes", `workspaces.add(${a}, name=“Sales”)`, 'straight quotes: "text"'],
+    ["camelCase arguments", 'workspaces.list(accountId="x")', "Did you mean account_id?"],
+    ["camelCase functions", `workspaces.revealCredentials(${a})`, "mailboxes.reveal_credentials"],
+    ["another verb", `mailbox.create(${a})`, "Did you mean mailboxes.add?", "local_part: string"],
+    ["the words in another order", `list_workspaces(${a})`, "Did you mean workspaces.list?"],
+    ["the namespace left out", `reveal_credentials(${a})`, "mailboxes.reveal_credentials"],
+    ["a prefix before the namespace", `api.workspaces.list(${a})`, "Did you mean workspaces.list?"],
+    [
+      "no account",
+      "workspaces.list()",
+      "workspaces.list needs the argument account_id",
+      "Use: workspaces.list(account_id: string (uuid)",
+    ],
+    ["text without quotes", `workspaces.add(${a}, name=Sales)`, "There is no variable Sales", "put text in quotes"],
+    ["a page as a list", `[m.id for m in mailboxes.list(${a})]`, "its items are in mailboxes.list(…).items"],
+    ["a list as its item", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
+    ["a member of another name", `mailboxes.list(${a}).items[0].adress`, "has no member adress", "primary_email"],
+    ["dict.get", "x = me.get()\nx.get('email')", 'Write x["key"]'],
+    ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
+    ["join", "x = me.get()\n', '.join(x.email)", "Values have no methods|f-string"],
+    ["length", `p = mailboxes.list(${a})\np.items.length`, "is a list|len("],
+    ["a slice", `mailboxes.list(${a}).items[:5]`, "[xs[i] for i in range(n)]"],
+    ["str and +", "x = me.get()\n'I am ' + str(x=x.id)", "write an f-string"],
+    ["a conditional", "x = me.get()\nx.email if x else None", "condition and value or other"],
+    ["a ternary", "x = me.get()\nx ? 1 : 2", "condition and value or other"],
+    ["augmented assignment", "x = 1\nx += 1", "`x = x + 1`"],
+    ["unpacking", "x, y = me.get()", "one name a line"],
+    ["a chain of comparisons", "x = 1\n0 < x < 2", "`a < b and b < c`"],
+    ["&&", "x = 1\nx && 2", "Write `and`"],
+    ["!", "x = 1\n!x", "Write `not`"],
+    ["===", "x = 1\nx === 1", "Write `==`"],
+    ["is None", "x = None\nx is None", "Write `==` for `is`"],
+    ["// comments", "// first\nme.get()", "A comment begins with `#`"],
+    ["% formatting", "'%s' % me.get().id", "f-string"],
+    ["a dict comprehension", `{m.id: m for m in mailboxes.list(${a}).items}`, "Only lists have comprehensions"],
+    ["enumerate", "[i for i in enumerate(x=[1])]", "range(len(xs))"],
+    ["a page that is too large", `mailboxes.list(${a}, page_size=1000)`, "<=100", "page_size?: integer (1 to 100)"],
+    ["a number as text", `mailboxes.list(${a}, page_size="50")`, "expected number, received string"],
+    ["a choice that is none", `feedback.submit(${a}, category="bug", title="t", description="d")`, '"bug_report"'],
+    ["an id that is none", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
+    ["a namespace alone", "workspaces", "A call needs its arguments in brackets"],
+  ])("%s", async (_, program, ...mending) => {
+    const { status, responses, error } = await runFor(user, program);
+    expect({ status, responses }).toEqual({ status: "failed", responses: [] });
+    for (const words of mending) {
+      expect(words.split("|").some((some) => error?.message.includes(some)) || error?.message).toBe(true);
+    }
+    expect(error?.message).toMatch(/\nline \d+, column \d+:\n/);
+  });
+});
+
+test("text of JSON's and of Python's constants are both understood", async () => {
+  const { id, owner } = await newAccount();
+  const program = `tags.add(account_id="${id}", name="A", description=null)\ntags.add(account_id="${id}", name="B", description=None)`;
+  expect((await runFor(owner, program)).status).toBe("completed");
+});

@@ -1,0 +1,29 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { execute } from "../../../functions/code/execute.ts";
+import { routes } from "../../../functions/routes.ts";
+import { programOf } from "../../support/call.ts";
+import { codeDoor } from "../../support/code-door.ts";
+import { storedOf } from "../../support/doors.ts";
+import { examples } from "../../support/examples.ts";
+import { newAccount } from "../../support/world.ts";
+
+const writes = routes.filter(({ access, public: isPublic }) => access === "write" && !isPublic);
+
+describe.each(writes.map((route) => [route.name, route] as const))("%s in a program that was cut off", (_, route) => {
+  test("is done once, and answered as it was the first time when the program is sent again", async () => {
+    const account = await newAccount();
+    const code = programOf(route, (await examples[route.name]?.(account)) ?? {});
+    const run = { code, requestId: randomUUID(), key: randomUUID() };
+    const door = codeDoor(account.owner);
+    const first = await execute(run, door);
+    expect(first).toMatchObject({ status: "completed" });
+    const after = await storedOf(account);
+    const again = await execute(run, door);
+    if (route.secret) expect(again.error).toMatchObject({ code: "secret_already_shown" });
+    else expect(again).toEqual(first);
+    expect(await storedOf(account)).toEqual(after);
+  });
+});

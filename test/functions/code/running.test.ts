@@ -1,0 +1,183 @@
+import { expect, test } from "vitest";
+
+import { budgetMs } from "../../../functions/code/evaluator.ts";
+import { resultLimitBytes } from "../../../functions/code/responses.ts";
+import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
+
+const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { before } : {}) });
+
+/** The entries in short: `0 notes.get completed`. */
+const shown = ({ responses }: Awaited<ReturnType<typeof runToy>>) =>
+  responses.map(({ index, function: name, status }) => `${index} ${name} ${status}`);
+
+test("a nested call is made before the one that takes its result, and has an entry of its own", async () => {
+  const toy = newToy();
+  const answer = await runToy("notes.add(text=notes.get(id=notes.get(id='a').text).id, tags=['x'])", toy);
+  expect(toy.calls).toEqual([
+    'notes.get {"id":"a"}',
+    'notes.get {"id":"text of a"}',
+    'notes.add {"text":"text of a","tags":["x"]}',
+  ]);
+  expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.get completed", "2 notes.add completed"]);
+  expect(answer.lastValue).toMatchObject({ id: "text of a" });
+});
+
+test("a comprehension calls for each item, in order, with an entry for each", async () => {
+  const toy = newToy();
+  const answer = await runToy("[notes.add(text=n.id) for n in notes.list(page_size=5).items if n.id != 'n2']", toy);
+  expect(toy.calls.slice(1)).toEqual(["n0", "n1", "n3", "n4"].map((text) => `notes.add ${JSON.stringify({ text })}`));
+  expect(answer.responses).toHaveLength(5);
+  expect(answer.lastValue).toMatchObject([{ id: "n0" }, { id: "n1" }, { id: "n3" }, { id: "n4" }]);
+});
+
+test("`and` and `or` leave out the calls that do not matter", async () => {
+  const toy = newToy();
+  const answer = await runToy(
+    "notes.get(id='a').parent and notes.get(id='b')\nnotes.get(id='c') or notes.get(id='d')",
+    toy,
+  );
+  expect(toy.calls).toEqual(['notes.get {"id":"a"}', 'notes.get {"id":"c"}']);
+  expect(answer.error).toBeUndefined();
+});
+
+test("the last value is that of the last statement that holds a call, or of the last line without a name", async () => {
+  const lastOf = async (program: string) => (await runToy(program, newToy())).lastValue;
+  expect(await lastOf("x = notes.get(id='a')")).toMatchObject({ id: "a" });
+  expect(await lastOf("x = notes.get(id='a')\nids = [x.id]")).toMatchObject({ id: "a" });
+  expect(await lastOf("x = notes.get(id='a')\n[x.id, x.number]")).toEqual(["a", 1]);
+  expect(await lastOf("x = notes.get(id='a')\nx.text")).toBe("text of a");
+  expect(await lastOf("[notes.get(id=i) for i in []]")).toEqual([]);
+  expect(await lastOf("notes.get(id='a').tags[0]")).toBe("a");
+  expect(await lastOf("x = 1")).toBeNull();
+});
+
+test("after a failure nothing later runs, and each call that was not reached is skipped", async () => {
+  const toy = newToy();
+  const program =
+    "a = notes.get(id='a')\nb = notes.add(text=notes.get(id='bad').id)\nnotes.get(id=b.id)\n[notes.get(id=i) for i in ['x', 'y']]";
+  const answer = await runToy(program, toy);
+  expect(shown(answer)).toEqual([
+    "0 notes.get completed",
+    "1 notes.get failed",
+    "2 notes.add skipped",
+    "3 notes.get skipped",
+    "4 notes.get skipped",
+  ]);
+  expect(answer.error).toMatchObject({ code: "not_found", line: 2, column: 20, detail: { status: 404 } });
+  expect(answer.lastValue).toMatchObject({ id: "a" });
+  expect(toy.calls.some((call) => call.startsWith("notes.add"))).toBe(false);
+});
+
+test("a failure inside a comprehension keeps the items before it", async () => {
+  const answer = await runToy("[notes.add(text=notes.get(id=i).id) for i in ['a', 'bad', 'c']]", newToy());
+  expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add completed", "2 notes.get failed"]);
+});
+
+test("of the items of a comprehension that only reads, those after one that failed are left out, or not begun", async () => {
+  const toy = newToy(async () => new Promise((resolve) => setImmediate(resolve)));
+  const others = Array.from({ length: 50 }, (_, index) => `'n${index}'`).join(", ");
+  const answer = await runToy(`[notes.get(id=i) for i in ['a', 'bad', ${others}]]`, toy);
+  expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.get failed"]);
+  expect(answer.lastValue).toMatchObject({ id: "a" });
+  expect(toy.calls.length).toBeLessThan(50);
+});
+
+test("an argument made at run time is checked before its call, and told with its place", async () => {
+  const toy = newToy();
+  const program = "x = notes.get(id='a')\nnotes.add(text='t', tags=['ok', x.text])\nnotes.get(id='b')";
+  const answer = await runToy(program, toy);
+  expect(answer.error).toMatchObject({
+    code: "invalid_argument",
+    line: 2,
+    column: 33,
+    detail: [{ loc: ["body", "tags", 1] }],
+  });
+  expect(answer.error?.message).toContain("notes.add does not take this tags[1]: Too big");
+  expect(answer.error?.message).toContain("Use: notes.add(text: string (at most 50 characters)");
+  expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add failed", "2 notes.get skipped"]);
+  expect(toy.calls.some((call) => call.startsWith("notes.add"))).toBe(false);
+});
+
+test("a member that is missing at run time ends the program without a failed call", async () => {
+  const answer = await runToy("x = notes.get(id='a')\nnotes.add(text=x.parent.id)", newToy());
+  expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add skipped"]);
+  expect(answer.error).toMatchObject({ code: "no_such_member", line: 2 });
+});
+
+test("a comprehension calls for 60 items at most; those that a condition leaves out do not count", async () => {
+  const ok = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=100).items if n.number == 2]", newToy());
+  expect(ok.responses).toHaveLength(11);
+  const toy = newToy();
+  const answer = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=61).items]", toy);
+  expect(answer.error).toMatchObject({ code: "too_many_items", line: 1 });
+  expect(toy.calls).toHaveLength(1);
+});
+
+test("what the answer has no room for is replaced by how much is missing, and the program goes on", async () => {
+  const big = "a".repeat(50_000);
+  const program = `x = notes.echo(value=[t + t for t in ["${big}", "${big.slice(0, 5_000)}"]])\n${"notes.echo(value=x)\n".repeat(12)}[len(x), notes.get(id="after").id]`;
+  const { responses, lastValue, error } = await runToy(program, newToy());
+  expect(error).toBeUndefined();
+  expect(lastValue).toEqual([2, "after"]);
+  const marked = responses.filter(
+    (entry) => entry.status === "completed" && "omitted_bytes" in (entry.result as object),
+  );
+  expect(marked).toHaveLength(4);
+  expect(marked[0]).toMatchObject({
+    result: { omitted_bytes: 110_007, message: expect.stringContaining("[x.id for x in page.items]") },
+  });
+  expect(Buffer.byteLength(JSON.stringify(responses))).toBeLessThan(resultLimitBytes + 20_000);
+});
+
+test("a last value that is too large by itself is replaced as well", async () => {
+  const program = `x = "${"a".repeat(60_000)}"\ny = x + x + x + x\n[notes.get(id="a").id, [y for i in range(5)]]`;
+  expect((await runToy(program, newToy())).lastValue).toMatchObject({ omitted_bytes: expect.any(Number) });
+});
+
+test("calls that would begin after the time budget are skipped", async () => {
+  let elapsedMs = 0;
+  const door = toyDoor(() => new Date(Date.UTC(2026, 0, 1) + (elapsedMs += budgetMs / 8)));
+  const program = Array.from("abcdefghijkl", (text) => `notes.add(text="${text}")`).join("\n");
+  const answer = await runToy(program, newToy(), { door });
+  expect(answer.responses.map(({ status }) => status[0]).join("")).toMatch(/^c+s+$/);
+  const completed = answer.responses.filter(({ status }) => status === "completed").length;
+  expect(answer.error).toMatchObject({ code: "out_of_time", line: completed + 1, column: 1 });
+});
+
+test("reads that need nothing of each other run at the same time, twenty at most; writes keep their place", async () => {
+  let [now, most] = [0, 0];
+  const log: string[] = [];
+  const toy = newToy(async (name) => {
+    most = Math.max(most, (now += 1));
+    log.push(`+${name} ${now}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    now -= 1;
+  });
+  const reads = Array.from({ length: 30 }, (_, index) => `notes.get(id="r${index}")`);
+  const answer = await runToy(
+    `${reads.join("\n")}\nnotes.add(text="w")\n[notes.get(id=f"s{i}") for i in range(12)]`,
+    toy,
+  );
+  expect(most).toBe(20);
+  expect(log.slice(30, 32)).toEqual(["+notes.add 1", "+notes.get 1"]);
+  expect(answer.responses).toHaveLength(43);
+  expect(toy.calls[30]).toBe('notes.add {"text":"w"}');
+});
+
+test("what later reads brought before an earlier one failed is left out", async () => {
+  let release: (() => void) | undefined;
+  const waits = new Promise<void>((resolve) => (release = resolve));
+  const toy = newToy(async (_, { id }) => (id === "bad" ? waits : release?.()));
+  const answer = await runToy("notes.get(id='bad')\nnotes.get(id='late')\nnotes.add(text='never')", toy);
+  expect(toy.calls).toHaveLength(2);
+  expect(shown(answer)).toEqual(["0 notes.get failed", "1 notes.get skipped", "2 notes.add skipped"]);
+  expect(answer.lastValue).toBeNull();
+  expect(answer.completed).toEqual([]);
+});
+
+test("a name that is given another value means the latest one before, whatever runs when", async () => {
+  const program =
+    "x = notes.get(id='a')\ny = notes.get(id=x.text)\nx = notes.get(id='b')\nz = notes.get(id=x.text)\n[x.id, y.id, z.id]";
+  expect((await runToy(program, newToy())).lastValue).toEqual(["b", "text of a", "text of b"]);
+});

@@ -1,0 +1,73 @@
+import { catalogue } from "../../functions/code/catalogue.ts";
+import { check } from "../../functions/code/checker.ts";
+import { LanguageError } from "../../functions/code/mistake.ts";
+import { parse } from "../../functions/code/parser.ts";
+import { runSteps } from "../../functions/code/runner.ts";
+import { anyProgram, names, randomOf } from "../support/code-programs.ts";
+
+export type Found = { programs: number; parsed: number; ran: number; slowestMs: number; slowest: string };
+
+/** What calls answer here: a page, a thing and a list of texts in one. */
+const answer = (index: number): unknown =>
+  [
+    { id: "a", name: "b", email: "c", status: "active", tags: ["x"], items: [{ id: "d" }, { id: "e" }] },
+    null,
+    { items: [], total: 0 },
+  ][index % 3];
+
+const session = new Map(names.map((name, index) => [name, answer(index)]));
+const surroundings = { catalogue, session: new Map(names.map((name) => [name, undefined])) };
+
+/**
+ * Reads `count` programs, and runs those without a mistake with calls that answer anything. Throws what is not the
+ * language's own error, with the program it comes of. A slow program is read again, as it may not be its fault.
+ */
+export async function fuzzCode(count: number, seed: number): Promise<Found> {
+  const random = randomOf(seed);
+  const found: Found = { programs: count, parsed: 0, ran: 0, slowestMs: 0, slowest: "" };
+  for (let index = 0; index < count; index += 1) {
+    const program = anyProgram(random);
+    try {
+      let ms = timeOf(program, found);
+      for (let again = 0; again < 3 && ms > found.slowestMs; again += 1) ms = Math.min(ms, timeOf(program));
+      if (ms > found.slowestMs) Object.assign(found, { slowestMs: ms, slowest: program.slice(0, 200) });
+      await run(program, found);
+    } catch (error) {
+      throw new Error(`program ${index} of seed ${seed}: ${JSON.stringify(program)}`, { cause: error });
+    }
+  }
+  return found;
+}
+
+function timeOf(program: string, found?: Found): number {
+  // Of the processor, as other programs of the machine are not its fault.
+  const before = process.threadCpuUsage();
+  try {
+    const parsed = parse(program);
+    if (found) found.parsed += 1;
+    check(parsed, surroundings);
+  } catch (error) {
+    if (!(error instanceof LanguageError)) throw error;
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
+
+async function run(program: string, found: Found): Promise<void> {
+  let checked: ReturnType<typeof check>;
+  try {
+    checked = check(parse(program), surroundings);
+  } catch {
+    return;
+  }
+  if (checked.mistakes.length > 0) return;
+  found.ran += 1;
+  let calls = 0;
+  const { failure } = await runSteps(checked.steps, {
+    perform: async () => answer((calls += 1)),
+    atOnce: 8,
+    writes: (call) => catalogue.get(call.name)?.route.access === "write",
+    session,
+  });
+  if (failure && !(failure.error instanceof LanguageError)) throw failure.error;
+}

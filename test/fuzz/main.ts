@@ -1,0 +1,24 @@
+import { fuzzCode } from "./code.ts";
+
+/** `npm run fuzz [-- count [seed]]`: throws programs at code mode, and tells what came of it. Exits 1 where a bar is missed. */
+const count = Number(process.argv[2] ?? 1_000_000);
+const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+const [slowMs, heapMiB] = [50, 400];
+
+const chunk = 50_000;
+let [done, parsed, ran, slowestMs, slowest, heap] = [0, 0, 0, 0, "", 0];
+const startedAt = performance.now();
+while (done < count) {
+  const found = await fuzzCode(Math.min(chunk, count - done), seed + done);
+  done += found.programs;
+  parsed += found.parsed;
+  ran += found.ran;
+  if (found.slowestMs > slowestMs) [slowestMs, slowest] = [found.slowestMs, found.slowest];
+  heap = Math.max(heap, process.memoryUsage().heapUsed / 1_048_576);
+  process.stderr.write(`${done} programs, slowest ${slowestMs.toFixed(1)} ms, heap at most ${heap.toFixed(0)} MiB\n`);
+}
+const seconds = Math.round((performance.now() - startedAt) / 1000);
+process.stdout.write(
+  `seed ${seed}: ${done} programs in ${seconds} s, ${parsed} parsed, ${ran} ran; slowest ${slowestMs.toFixed(1)} ms: ${JSON.stringify(slowest)}; heap at most ${heap.toFixed(0)} MiB\n`,
+);
+if (slowestMs > slowMs || heap > heapMiB) process.exit(1);

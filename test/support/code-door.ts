@@ -1,0 +1,24 @@
+import { execute, type Run } from "../../functions/code/execute.ts";
+import type { Principal } from "../../shared/auth/principal.ts";
+import type { Door } from "../../shared/invoke.ts";
+import { createLog } from "../../shared/log.ts";
+import { testTable, type User } from "./world.ts";
+
+/** A door of code mode for a user, at times the test gives. */
+export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new Date()): Door {
+  const principal: Principal = { type: "user", id, email: `${id}@example.com`, groups: [] };
+  return {
+    requestId: "request-1",
+    table: testTable(),
+    log: createLog("silent", {}),
+    now,
+    authenticate: async () => principal,
+    charge: async () => undefined,
+  };
+}
+
+/** Runs a program for a user. */
+export const runFor = (user: Pick<User, "id">, code: string, more: Partial<Run> & { now?: () => Date } = {}) => {
+  const { now, ...run } = more;
+  return execute({ requestId: "r", ...run, code }, codeDoor(user, now));
+};

@@ -1,0 +1,31 @@
+import { onTestFinished } from "vitest";
+
+import { lambdas } from "../../infra/lambdas.ts";
+import { startGateway } from "../../infra/local/gateway.ts";
+import type { Handler } from "../../infra/local/invoke.ts";
+import { handlerOf } from "./request.ts";
+
+const served = new Set(["code", "protected_resource", "fallback"]);
+
+/**
+ * The MCP endpoint behind the local gateway on a free port, until the test is over; answers its address. With a token,
+ * requests that bring no credential are given it on the way: the conformance suite sends none.
+ */
+export async function startMcp(token?: string): Promise<string> {
+  const functions = await Promise.all(
+    lambdas
+      .filter(({ name }) => served.has(name))
+      .map(async (lambda) => {
+        const handler: Handler = await handlerOf(lambda);
+        return { ...lambda, handler: token === undefined ? handler : withToken(handler, token) };
+      }),
+  );
+  const gateway = await startGateway({ port: 0, functions });
+  onTestFinished(gateway.stop);
+  return `http://localhost:${gateway.port}/v1/public/mcp`;
+}
+
+const withToken =
+  (handler: Handler, token: string): Handler =>
+  (event, context) =>
+    handler({ ...event, headers: { authorization: `Bearer ${token}`, ...event.headers } }, context);

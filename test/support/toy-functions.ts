@@ -1,0 +1,140 @@
+import * as z from "zod";
+
+import { check } from "../../functions/code/checker.ts";
+import { catalogueOf, type Catalogue } from "../../functions/code/code-function.ts";
+import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/evaluator.ts";
+import { explain } from "../../functions/code/explain.ts";
+import { parse } from "../../functions/code/parser.ts";
+import { Problem } from "../../shared/errors.ts";
+import type { Door } from "../../shared/invoke.ts";
+import { createLog } from "../../shared/log.ts";
+import { pageOf, pageQuery } from "../../shared/page.ts";
+import { defineRoute, type Route } from "../../shared/route.ts";
+import { testTable } from "./world.ts";
+
+const text = (description: string) => z.string().meta({ description });
+const Note = z.object({
+  id: text("The id."),
+  text: text("The text."),
+  number: z.number().meta({ description: "A number." }),
+  tags: z.array(z.string()).meta({ description: "Tags." }),
+  parent: z
+    .object({ id: text("Its id.") })
+    .nullable()
+    .meta({ description: "Another." }),
+});
+
+/** What functions of a toy do when they are called: each with its name and input. */
+export type Toy = {
+  calls: string[];
+  /** How many writes there have been: reads answer it as their `number`. */
+  version?: number;
+  before?: (name: string, input: Record<string, unknown>) => Promise<void>;
+};
+
+const noteOf = (id: string, number = id.length) => ({
+  id,
+  text: `text of ${id}`,
+  number,
+  tags: id.split("/"),
+  parent: id.includes("/") ? { id: "root" } : null,
+});
+
+/** Functions without a table, to see how programs are run: what each call was, in the order in which they began. */
+function toyCatalogue(toy: Toy): Catalogue {
+  const declare = (
+    name: string,
+    access: "read" | "write",
+    more: Partial<Parameters<typeof defineRoute>[0]>,
+    answer: (input: Record<string, unknown>) => unknown,
+  ): Route =>
+    defineRoute({
+      name,
+      method: access === "read" ? "GET" : "POST",
+      path: `/v1/public/${name}`,
+      summary: name,
+      capability: null,
+      open: "It is a toy.",
+      access,
+      output: Note,
+      ...more,
+      run: async ({ query, body }) => {
+        const input = { ...query, ...body };
+        toy.calls.push(`${name} ${JSON.stringify(input)}`);
+        await toy.before?.(name, input);
+        if (input["id"] === "bad") throw new Problem("not_found", "There is no such note.");
+        if (access === "write" && toy.version !== undefined) toy.version += 1;
+        return answer(input);
+      },
+    });
+  const id = text("The id.");
+  const items = ({ page_size: size }: Record<string, unknown>) =>
+    Array.from({ length: Number(size) }, (_, index) => noteOf(`n${index}`, toy.version));
+  return catalogueOf([
+    declare("notes.get", "read", { query: z.strictObject({ id }) }, (input) =>
+      noteOf(String(input["id"]), toy.version),
+    ),
+    declare("notes.list", "read", { query: z.strictObject(pageQuery), output: pageOf(Note, "notes") }, (input) => ({
+      items: items(input),
+      page: 1,
+      page_size: input["page_size"],
+      total: 1000,
+    })),
+    declare(
+      "notes.echo",
+      "read",
+      { query: z.strictObject({ value: z.unknown() }), output: z.unknown() },
+      (input) => input["value"],
+    ),
+    declare(
+      "notes.add",
+      "write",
+      { body: z.strictObject({ text: z.string().max(50), tags: z.array(z.string().max(5)).optional() }) },
+      (input) => noteOf(String(input["text"]), toy.version),
+    ),
+    declare("notes.send", "write", { limit: "outbound", body: z.strictObject({ id }) }, (input) =>
+      noteOf(String(input["id"]), toy.version),
+    ),
+    declare("notes.reveal", "write", { secret: true, body: z.strictObject({ id }) }, (input) =>
+      noteOf(String(input["id"]), toy.version),
+    ),
+  ]);
+}
+
+/** A door for somebody, whose calls cost nothing. */
+export function toyDoor(now: () => Date = () => new Date()): Door {
+  return {
+    requestId: "request-1",
+    table: testTable(),
+    log: createLog("silent", {}),
+    now,
+    authenticate: async () => ({ type: "user", id: "somebody", email: "somebody@example.com", groups: [] }),
+    charge: async () => undefined,
+  };
+}
+
+/** Runs a program that has no mistake with a toy's functions. */
+export async function runToy(
+  program: string,
+  toy: Toy,
+  more: Partial<EvaluateOptions> & { door?: Door } = {},
+): Promise<Evaluation> {
+  const catalogue = toyCatalogue(toy);
+  const checked = check(parse(program), {
+    catalogue,
+    session: new Map([...(more.session ?? [])].map(([name]) => [name, undefined])),
+  });
+  const [mistake] = checked.mistakes;
+  if (mistake) throw new Error(mistake.message);
+  return evaluate(checked, more.door ?? toyDoor(), {
+    explain: (mistake) => explain([mistake], program, catalogue),
+    ...more,
+  });
+}
+
+/** The value a program ends with; throws what it ends with instead. */
+export async function valueOf(program: string, session: ReadonlyMap<string, unknown> = new Map()): Promise<unknown> {
+  const { lastValue, error } = await runToy(program, { calls: [] }, { session });
+  if (error) throw new Error(`${error.line}:${error.column} ${error.code} ${error.message.split("\n")[0]}`);
+  return lastValue;
+}

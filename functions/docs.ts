@@ -5,6 +5,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
 import { notFound } from "../shared/errors.ts";
+import { etagOf, hasTag, parseTags } from "../shared/etag.ts";
+import { addressOf } from "../shared/public-url.ts";
 
 const mediaTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -28,24 +30,34 @@ const policyOf = (more: { style: string; image: string } = { style: "", image: "
   ].join("; ");
 
 const verifyPath = "/verify";
+/** The agent card is found at a known place, and says at which address the agent is. */
+const cardPath = "/.well-known/agent-card.json";
+const playgroundPath = "/docs/playground";
 
-/** People come to that page with a link's token: nothing of it is kept, and it is always the one that is deployed. */
-const verifyHeaders = { "cache-control": "no-store", "content-security-policy": policyOf() };
-const docsHeaders = {
-  "cache-control": "public, max-age=300",
-  "content-security-policy": policyOf({ style: " 'unsafe-inline'", image: " data:" }),
-};
+function headersOf(path: string): { "cache-control": string; "content-security-policy": string } {
+  // People come to that page with a link's token: nothing of it is kept, and it is always the one that is deployed.
+  if (path === verifyPath) return { "cache-control": "no-store", "content-security-policy": policyOf() };
+  const isPlayground = path === playgroundPath;
+  return {
+    "cache-control": "public, max-age=300",
+    "content-security-policy": policyOf(isPlayground ? undefined : { style: " 'unsafe-inline'", image: " data:" }),
+  };
+}
 
-/** The file behind a path: the document, or one flat file of the pages; a name with a slash or a dot first is none. */
+/** The file behind a path: the document, the card, or one flat file of the pages; a name with a slash or a dot first is none. */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";
+  if (path === cardPath) return "agent-card.json";
   if (path === verifyPath) return "docs/verify.html";
   if (path === "/docs") return "docs/index.html";
   const name = /^\/docs\/([a-z0-9][a-z0-9.-]*)$/.exec(path)?.[1];
   return name === undefined ? undefined : `docs/${extname(name) === "" ? `${name}.html` : name}`;
 }
 
-/** Serves the OpenAPI document, the reference pages and the one that verifies, which lie beside the bundle. */
+/**
+ * Serves the OpenAPI document, the agent card, the reference pages and the one that verifies, which lie beside the
+ * bundle: with an entity tag, and 304 to who has it.
+ */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
@@ -54,9 +66,13 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   if (file === undefined || content === undefined) return sealed(failureResponse(notFound(), requestId), requestId);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
-  const headers = { "content-type": type, ...(event.rawPath === verifyPath ? verifyHeaders : docsHeaders) };
+  const text = content.toString(isText ? "utf8" : "base64");
+  const body = event.rawPath === cardPath ? text.replaceAll("{address}", addressOf(event)) : text;
+  const headers = { etag: etagOf(body), ...headersOf(event.rawPath) };
+  const known = parseTags(event.headers["if-none-match"] ?? "");
+  if (known && hasTag(known, body, true)) return sealed({ statusCode: 304, headers }, requestId);
   return sealed(
-    { statusCode: 200, headers, body: content.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText },
+    { statusCode: 200, headers: { "content-type": type, ...headers }, body, isBase64Encoded: !isText },
     requestId,
   );
 };

@@ -2,10 +2,13 @@
 export const corsRules = {
   allowMethods: ["GET", "POST", "PATCH", "DELETE"],
   allowHeaders: [
+    "a2a-version",
     "authorization",
     "content-type",
     "idempotency-key",
     "if-match",
+    "mcp-method",
+    "mcp-name",
     "mcp-protocol-version",
     "x-request-id",
   ],

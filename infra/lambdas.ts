@@ -1,4 +1,5 @@
 import { routes } from "../functions/routes.ts";
+import { metadataPath, resourcePaths } from "../shared/protected-resource.ts";
 import type { Port } from "../shared/route.ts";
 
 /** One Lambda function: its source file, what it may do with the table, and the requests that reach it. */
@@ -36,7 +37,13 @@ export const lambdas: readonly LambdaSpec[] = [
     access: "write",
     uses: [...new Set(routes.flatMap(({ uses }) => uses))],
     timeoutSeconds: 29,
-    triggers: ["POST /v1/public/a2a", "POST /v1/public/mcp"],
+    triggers: ["POST /v1/public/a2a", "POST /v1/public/mcp", "GET /v1/public/functions"],
+  },
+  {
+    name: "protected_resource",
+    file: fileOf("protected_resource"),
+    access: "none",
+    triggers: ["", ...resourcePaths].map((path) => `GET ${metadataPath}${path}` as const),
   },
   {
     name: "workers.payment_webhook",
@@ -57,7 +64,13 @@ export const lambdas: readonly LambdaSpec[] = [
     name: "docs",
     file: "functions/docs.ts",
     access: "none",
-    triggers: ["GET /v1/public/openapi.json", "GET /docs", "GET /docs/{proxy+}", "GET /verify"],
+    triggers: [
+      "GET /v1/public/openapi.json",
+      "GET /.well-known/agent-card.json",
+      "GET /docs",
+      "GET /docs/{proxy+}",
+      "GET /verify",
+    ],
   },
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
 ];

@@ -33,7 +33,8 @@ const answerHeaders = {
   },
   "WWW-Authenticate": {
     schema: { type: "string" },
-    description: "The challenge of RFC 6750; with `error` once a credential was sent.",
+    description:
+      "The challenge of RFC 6750; with `error` once a credential was sent. Under `resource_metadata` is told who issues tokens (RFC 9728).",
   },
 } as const satisfies Record<string, Header>;
 
@@ -65,7 +66,7 @@ export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
 const secretNote = " The answer holds a secret and is not kept: a repeat is answered with 409 `secret_already_shown`.";
 const programNote =
-  " The same program with the same key is answered with the same envelope, and with `Idempotency-Replayed: true`; another one is a 422. Each POST of the program has a key of its own made from this one: what was cut off can be sent again, and no POST takes effect twice. An envelope with a secret is not kept: 409 `secret_already_shown`.";
+  " The same program with the same key is answered with the same envelope, and with `Idempotency-Replayed: true`; another one is a 422. Each write of the program has a key of its own made from this one: what was cut off can be sent again, and no write takes effect twice. An envelope with a secret is not kept: 409 `secret_already_shown`. Without it the `request_id` does so for an hour, for each program by itself; a message of the A2A protocol goes by its id only.";
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const promise =

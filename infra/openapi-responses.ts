@@ -145,5 +145,12 @@ export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject
       ? { "304": { description: "You have it as it is.", headers: headersOf([...rateLimit, "ETag"]) } }
       : {}),
     ...failures(route, door),
+    ...(door.isRpc ? { "404": unknownMethod(route) } : {}),
   };
 }
+
+const unknownMethod = (route: Route): ZodOpenApiResponseObject => ({
+  description: "Revision 2026-07-28 has no such method: the JSON-RPC error -32601.",
+  headers: headersOf(rateLimit),
+  content: { "application/json": { schema: route.output } },
+});

@@ -3,26 +3,30 @@ import { dirname, resolve } from "node:path";
 
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
 
-import { route as a2a } from "../functions/code/a2a.ts";
+import { functionsRoute } from "../functions/code/functions-route.ts";
 import { routes } from "../functions/routes.ts";
 import { limitClasses } from "../shared/limits/classes.ts";
 import type { Route } from "../shared/route.ts";
+import { a2aBody, a2aHeaders, a2aRoute } from "./openapi-a2a.ts";
 import { families } from "./openapi-families.ts";
 import { headerComponents, requestHeaders } from "./openapi-headers.ts";
-import { mcpRoute } from "./openapi-mcp.ts";
+import { mcpHeaders, mcpRoute } from "./openapi-mcp.ts";
 import { responsesOf } from "./openapi-responses.ts";
 import { specifiedRoutes } from "./specified-routes.ts";
 
 const needs = ({ capability, open }: Route): string =>
   capability === null ? `Needs no capability. ${open ?? ""}`.trim() : `Needs the capability \`${capability}\`.`;
 
+/** The functions that are REST routes. */
+const functions: readonly Route[] = [...routes, functionsRoute];
+
 /** What calls functions, code mode and MCP, is no function itself and in no list of them. */
 const isExtension = (route: Route): boolean =>
-  routes.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
+  functions.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const door = { isFunction: routes.includes(route), isRpc: route === mcpRoute };
+  const door = { isFunction: functions.includes(route), isRpc: route === mcpRoute };
   const notes = [
     isExtension(route) ? "An extension of the specification." : "",
     needs(route),
@@ -39,7 +43,9 @@ function operation(route: Route): ZodOpenApiOperationObject {
     requestParams: {
       path: route.params,
       query: route.query,
-      header: requestHeaders(route, door.isFunction, route.method === "POST" && !door.isRpc),
+      header: requestHeaders(route, door.isFunction, route.method === "POST" && !door.isRpc).extend(
+        door.isRpc ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
+      ),
     },
     ...(hasBody ? { requestBody: { required: needsBody(route), ...jsonBody(route) } } : {}),
     responses: responsesOf(route, door),
@@ -49,11 +55,13 @@ function operation(route: Route): ZodOpenApiOperationObject {
 /** Whether a request has to have a body: not when an empty object would do. */
 const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
 
-const jsonBody = (route: Route) => ({ content: { "application/json": { schema: route.body } } });
+const jsonBody = (route: Route) => ({
+  content: { "application/json": { schema: route === a2aRoute ? a2aBody : route.body } },
+});
 
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   const grouped: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
-  for (const route of [...routes, a2a, mcpRoute]) {
+  for (const route of [...functions, a2aRoute, mcpRoute]) {
     (grouped[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
   }
   return grouped;
@@ -95,7 +103,9 @@ export function openApiDocument(): object {
       },
       servers: [{ url: "/", description: "The address this document came from." }],
       security: [{ bearer: [] }],
-      tags: families.filter(({ name }) => name === "code" || routes.some((route) => route.name.startsWith(`${name}.`))),
+      tags: families
+        .filter(({ name }) => name === "code" || functions.some((route) => route.name.startsWith(`${name}.`)))
+        .map(({ name, description }) => ({ name, description })),
       paths: operations,
       components: {
         headers: headerComponents(operations),

@@ -14,7 +14,7 @@ import { filesBucketId } from "./files-bucket.ts";
 export type Outside = {
   secretsKey: IKey;
   files: Bucket;
-  payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl" | "publicUrl">;
+  payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl">;
   hosting: Pick<Config, "delegationSetId">;
   /** Mail has links to the API in it: without its address none is sent. */
   mail: Pick<Config, "publicUrl" | "mailFrom" | "mailZone" | "smtpSecretName" | "sesConfigurationSet">;
@@ -122,13 +122,12 @@ function secretArnOf(scope: Construct, name: string | undefined): string | undef
 
 /** What functions that use ports are told of them. */
 export function portEnvironment(uses: readonly Port[], outside: Outside): Record<string, string> {
-  const { paymentsSecretName, paymentsReturnUrl, publicUrl } = outside.payments;
+  const { paymentsSecretName, paymentsReturnUrl } = outside.payments;
   const variables: Record<Port, Record<string, string | undefined>> = {
     secrets: { SECRETS_KEY_ID: outside.secretsKey.keyArn },
     payments: {
       PAYMENTS_SECRET_NAME: paymentsSecretName,
       PAYMENTS_RETURN_URL: paymentsReturnUrl,
-      PUBLIC_URL: publicUrl,
     },
     files: { FILES_BUCKET: outside.files.bucketName },
     registrar: { REGISTRAR: "route53" },
@@ -158,7 +157,6 @@ function sendingEnvironment({ mail }: Outside): Record<string, string | undefine
     MAIL_FROM: mailFrom,
     SMTP_URL_SECRET_NAME: smtpSecretName,
     SES_CONFIGURATION_SET: sesConfigurationSet,
-    PUBLIC_URL: publicUrl,
   };
 }
 

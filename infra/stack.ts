@@ -43,6 +43,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
       NS_ZONE: config.nsZone,
       MAIL_ZONE: config.mailZone,
+      ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),
     },
   };
   const functions = addFunctions(stack, lambdas, common);

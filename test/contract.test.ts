@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { functionsRoute } from "../functions/code/functions-route.ts";
 import { sourceLimitBytes } from "../functions/code/lexer.ts";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/route.ts";
@@ -63,7 +64,7 @@ function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
   expect(types.filter((type) => statedInSchemas.test(type))).toEqual([]);
 }
 
-describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
+describe.each([...routes, functionsRoute].map((route) => [route.name, route] as const))("%s", (_, route) => {
   test("answers every request that fits the document as documented, by REST and by code mode", async () => {
     expect.hasAssertions();
     const names = Object.keys({ ...route.params.shape, ...route.query.shape, ...route.body.shape });

@@ -61,9 +61,10 @@ describe("the document", () => {
   const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> };
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
 
-  test("marks the additions as extensions, and nothing else", () => {
+  test("marks the additions as extensions, and the list of functions, and nothing else", () => {
     const marked = operations.filter((operation) => operation["x-extension"] === true);
-    expect(marked.map(({ operationId }) => operationId).toSorted()).toEqual(added.toSorted());
+    const expected = [...added, "functions.list"].toSorted();
+    expect(marked.map(({ operationId }) => operationId).toSorted()).toEqual(expected);
     for (const operation of operations) {
       const isMarked = operation["x-extension"] === true;
       expect([operation.operationId, /\bextension\b/i.test(operation.description)]).toEqual([

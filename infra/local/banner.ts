@@ -39,6 +39,7 @@ For an MCP client:
 ${mcpConfiguration(baseUrl, token)}
 
 Reference   ${baseUrl}/docs
+Playground  ${baseUrl}/docs/playground
 OpenAPI     ${baseUrl}/v1/public/openapi.json
 Tokens      ${baseUrl}/_local/tokens
 Clock       ${baseUrl}/_local/clock

@@ -19,12 +19,6 @@ test.each([
     value: "mail/stripe",
     some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
   },
-  {
-    ports: ["payments", "mail"],
-    variable: "PUBLIC_URL",
-    value: "https://api.example",
-    some: ["code", "billing.topup_session.create", "workers.payment_webhook", "workers.send_verification"],
-  },
   { ports: ["mail"], variable: "MAIL_PROVIDER", value: "ses", some: ["workers.send_verification"] },
   { ports: ["mail_servers"], variable: "MAIL_SECRET_NAME", value: "mail/servers", some: ["mail.auth"] },
   {

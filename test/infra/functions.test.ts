@@ -187,12 +187,13 @@ test("the billing day and exports have 15 minutes, code mode 29 seconds, a worke
   }
 });
 
-test("functions are told the table, the issuers, the log level, the origins and the zones", () => {
+test("functions are told the table, the issuers, the log level, the origins, the zones and the API's address", () => {
   const issuers = [
     { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
   ];
   const allowedOrigins = ["https://a.example", "https://b.example"];
-  const settings = { issuers, logLevel: "error", allowedOrigins, mailZone: "mail.example" };
+  const publicUrl = "https://api.example";
+  const settings = { issuers, logLevel: "error", allowedOrigins, mailZone: "mail.example", publicUrl };
   const [, configured] = only(synthesize([spec("me.get")], settings), "AWS::Lambda::Function");
   expect(configured["Properties"].Environment.Variables).toEqual({
     TABLE_NAME: { Ref: tableId },
@@ -201,5 +202,6 @@ test("functions are told the table, the issuers, the log level, the origins and 
     ISSUERS: JSON.stringify(issuers),
     LOG_LEVEL: "error",
     ALLOWED_ORIGINS: "https://a.example,https://b.example",
+    PUBLIC_URL: publicUrl,
   });
 });

@@ -62,10 +62,12 @@ test.each(named)("%s names its rate limit, which the document explains with its 
   expect(document.info.description).toContain(`| \`${route.limit}\` | ${perMinute} | ${burst} |`);
 });
 
-test("code mode documents the key of a program, and MCP that notifications get no answer", () => {
+test("code mode documents the key of a program, and MCP its header fields and that notifications get no answer", () => {
   const a2a = { method: "POST", path: "/v1/public/a2a" } as const;
   const mcp = { method: "POST", path: "/v1/public/mcp" } as const;
   expect(headersOf(a2a)).toContain("Idempotency-Key");
   expect(headersOf(mcp)).not.toContain("Idempotency-Key");
   expect(operationOf(mcp).responses["202"]).not.toHaveProperty("content");
+  expect(operationOf(mcp).responses["404"]?.content).toHaveProperty("application/json");
+  expect(headersOf(mcp)).toEqual(expect.arrayContaining(["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]));
 });

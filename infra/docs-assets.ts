@@ -3,25 +3,31 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 
 import { problemCodes, problemOf } from "../shared/errors.ts";
+import { agentCard } from "./agent-card.ts";
 import type { Asset } from "./assets.ts";
 import { adviceOf } from "./docs-errors.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { openApiDocument } from "./openapi.ts";
+import { playgroundFunctions } from "./playground-functions.ts";
 
 const pages = resolve(import.meta.dirname, "docs");
 const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
 /**
- * What the `docs` Lambda serves: the OpenAPI document, the reference page with its viewer, the table of errors, and the
- * page that confirms a forwarding.
+ * What the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer, the
+ * playground, the table of errors, and the page that confirms a forwarding.
  */
 export function docsAssets(): Asset[] {
-  const names = ["index.html", "docs.js", "docs.css", "verify.html", "verify.js", "verify.css"];
+  const playground = ["", "-editor", "-completion", "-text", "-outcome", "-dom"].map((part) => `playground${part}.js`);
+  const verify = ["verify.html", "verify.js", "verify.css"];
+  const names = ["index.html", "docs.js", "docs.css", "playground.html", "playground.css", ...playground, ...verify];
   const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
   const served = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
   return [
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
+    { to: "agent-card.json", content: JSON.stringify(agentCard()) },
     { to: "docs/errors.html", content: errorsPage() },
+    { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
     ...local,
     ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),
   ];

@@ -1,0 +1,220 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+
+import { jsonAnswer } from "../../infra/local/answer.ts";
+import { request } from "../support/request.ts";
+import { newAccount, newMember, type Account, type User } from "../support/world.ts";
+import { hasBrowser, openProduct, type Product } from "./browser.ts";
+
+let product: Product;
+
+/** What the local runtime gives away, as far as a page reads it. */
+const demo = { accounts: [] as object[], super_admin: { token: "super" } };
+
+type Options = { width?: number; colorScheme?: "light" | "dark"; user?: Pick<User, "token"> };
+
+/** The playground, with a token in it if there is a user, and what the browser had to complain about. */
+async function openPlayground({ width = 1_000, colorScheme = "light", user }: Options = {}) {
+  const { browser, base } = product;
+  const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+  onTestFinished(() => page.close());
+  const [asked, complaints]: [string[], string[]] = [[], []];
+  page.on("request", (one) => asked.push(`${one.method()} ${one.url().replace(base, "")}`));
+  page.on("console", (line) => line.type() === "error" && complaints.push(line.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  const response = await page.goto(`${base}/docs/playground`);
+  await page.locator("#paint .function").first().waitFor();
+  if (user) await page.getByLabel("Access token").fill(user.token);
+  return { page, base, asked, complaints, response };
+}
+
+const program = (page: Page) => page.getByRole("textbox", { name: "Program" });
+const status = async (page: Page, text: string | RegExp): Promise<string> => {
+  const line = page.getByRole("status").filter({ hasText: text });
+  await line.waitFor();
+  return line.innerText();
+};
+const names = async ({ id, owner }: Account): Promise<string[]> =>
+  (await request("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token })).body.items.map(
+    ({ name }: { name: string }) => name,
+  );
+
+describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
+  beforeAll(async () => {
+    product = await openProduct([{ method: "GET", path: "/_local/tokens", handle: () => jsonAnswer(200, demo) }]);
+    return product.close;
+  }, 60_000);
+
+  test("runs a program and lists its calls, its score and its time, under a policy without inline scripts and styles", async () => {
+    const account = await newAccount();
+    const { page, base, asked, complaints, response } = await openPlayground({ user: account.owner });
+    expect(response?.headers()["content-security-policy"]).not.toContain("unsafe");
+    await program(page).fill(`w = workspaces.add(account_id="${account.id}", name="Sales")\nme.get()`);
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    expect(await status(page, "Completed")).toMatch(/^Completed · 2 calls · score 2 · \d+ ms$/);
+    const calls = page.locator(".calls > li");
+    expect(await calls.allInnerTexts()).toEqual([
+      expect.stringMatching(/workspaces\.add\s*completed\s*Sales/),
+      expect.stringMatching(/me\.get\s*completed/),
+    ]);
+    await calls.first().locator("summary").click();
+    expect(await calls.first().locator("pre").innerText()).toContain('"name": "Sales"');
+    expect(await page.locator("details", { hasText: "Last value" }).locator("pre").innerText()).toContain('"email"');
+    expect(await names(account)).toEqual(["Sales"]);
+    expect(asked.filter((one) => !/^(GET|POST) \//.test(one))).toEqual([]);
+    expect([page.url(), complaints]).toEqual([`${base}/docs/playground`, []]);
+  });
+
+  test("keeps the token nowhere", async () => {
+    const { owner } = await newAccount();
+    const { page } = await openPlayground({ user: owner });
+    await program(page).press("Control+Enter");
+    await status(page, "Completed");
+    expect(await page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")).toEqual([0, 0, ""]);
+    await page.reload();
+    expect(await page.getByLabel("Access token").inputValue()).toBe("");
+  });
+
+  test("shows what a dry run would call, and whether one may, and does nothing", async () => {
+    const account = await newAccount();
+    const member = await newMember(account, { capability: "workspace.view" });
+    const { page } = await openPlayground({ user: member });
+    await program(page).fill(
+      `workspaces.list(account_id="${account.id}")\nworkspaces.add(account_id="${account.id}", name="Sales")`,
+    );
+    await page.getByRole("button", { name: "Dry run" }).click();
+    expect(await status(page, "Dry run")).toContain("nothing was done · 2 calls would run · score 2");
+    const rows = await page.locator("tbody tr").allInnerTexts();
+    expect(rows.map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual([
+      "0 workspaces.list 1 read workspace.view yes",
+      "1 workspaces.add 2 write workspace.manage no",
+    ]);
+    expect(await names(account)).toEqual([]);
+  });
+
+  test("marks where a program is wrong, says how to mend it and leads there, until it is changed", async () => {
+    const { owner } = await newAccount();
+    const { page } = await openPlayground({ user: owner });
+    await program(page).fill('me.get()\nworkspaces.lst(account_id="…")');
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await status(page, "Failed");
+    expect(await page.locator(".error").innerText()).toContain("Did you mean workspaces.list?");
+    expect(await page.locator(".error pre").innerText()).toBe('workspaces.lst(account_id="…")\n^');
+    expect(await page.locator("#paint .wrong").innerText()).toBe("workspaces.lst");
+    await page.getByRole("button", { name: "Go to line 2" }).click();
+    expect(await page.evaluate("[document.activeElement.id, document.activeElement.selectionStart]")).toEqual([
+      "code",
+      9,
+    ]);
+    await page.keyboard.type("#");
+    expect(await page.locator("#paint .wrong").count()).toBe(0);
+  });
+
+  test("completes functions and their parameters by keyboard, and can be undone", async () => {
+    const { owner } = await newAccount();
+    const { page } = await openPlayground({ user: owner });
+    await program(page).fill("");
+    await program(page).pressSequentially("workspaces.ad");
+    const options = page.locator("#choices li");
+    expect(await options.allInnerTexts()).toEqual(["workspaces.add Create a workspace"]);
+    await page.keyboard.press("Enter");
+    expect(await program(page).inputValue()).toBe("workspaces.add()");
+    expect(await options.locator("code").allInnerTexts()).toEqual(["account_id", "name"]);
+    await page.keyboard.press("ArrowDown");
+    expect(await page.locator('[aria-selected="true"]').innerText()).toContain("name");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("Sales");
+    expect(await program(page).inputValue()).toBe('workspaces.add(name="Sales")');
+    expect(await page.locator("#hint").innerText()).toBe("workspaces.add(account_id, name) · Create a workspace");
+    await page.keyboard.press("End");
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.type(", ");
+    expect(await options.locator("code").allInnerTexts()).toEqual(["account_id"]);
+    await page.keyboard.press("Escape");
+    expect(await options.count()).toBe(0);
+    for (let times = 0; times < 30; times++) await page.keyboard.press("Control+z");
+    expect(await program(page).inputValue()).toBe("me.get()");
+  });
+
+  test("completes nothing in texts and comments, and ends a line with Enter", async () => {
+    const { page } = await openPlayground();
+    await program(page).fill("");
+    await program(page).pressSequentially('x = "work');
+    expect(await page.locator("#choices li").count()).toBe(0);
+    await program(page).fill("");
+    await program(page).pressSequentially("# work");
+    expect(await page.locator("#choices li").count()).toBe(0);
+    await program(page).fill("");
+    await program(page).pressSequentially("workspaces.list(");
+    expect(await page.locator("#choices li").count()).toBeGreaterThan(1);
+    await page.keyboard.press("Enter");
+    expect(await program(page).inputValue()).toBe("workspaces.list(\n");
+  });
+
+  test("sends the same again when no answer came, and nothing is done twice", async () => {
+    const account = await newAccount();
+    const { page } = await openPlayground({ user: account.owner });
+    await page.route(
+      "**/v1/public/a2a",
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await program(page).fill(`workspaces.add(account_id="${account.id}", name="Sales")`);
+    await program(page).press("Control+Enter");
+    await status(page, "No answer came");
+    await page.getByRole("button", { name: "Send the same again" }).click();
+    expect(await status(page, "Completed")).toContain("answered as before");
+    expect(await names(account)).toEqual(["Sales"]);
+  });
+
+  test("says what is the matter with a token that is missing or wrong", async () => {
+    const { page } = await openPlayground();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await status(page, "Paste an access token first");
+    expect(await page.evaluate("document.activeElement.id")).toBe("token");
+    await page.keyboard.type("garbage");
+    await page.keyboard.press("Control+Enter");
+    await status(page, "No valid credential: paste an access token above");
+  });
+
+  test("offers the demo's tokens where the product runs on one's own machine", async () => {
+    const account = await newAccount();
+    const holder = { token: account.owner.token };
+    demo.accounts.push({ name: "Acme", owner: holder, viewer: { token: "v" }, service_account: { token: "s" } });
+    const { page } = await openPlayground();
+    await page.getByRole("button", { name: "Use a demo token" }).click();
+    await page.getByLabel("Who").selectOption("Acme: viewer");
+    expect(await page.getByLabel("Access token").inputValue()).toBe("v");
+    await page.getByLabel("Who").selectOption("Acme: owner");
+    await program(page).press("Control+Enter");
+    await status(page, "Completed · 1 call");
+  });
+
+  test.each([
+    [320, "light"],
+    [320, "dark"],
+    [1_200, "dark"],
+  ] as const)("fits a screen of %d pixels, %s", async (width, colorScheme) => {
+    const { owner } = await newAccount();
+    const { page } = await openPlayground({ user: owner, width, colorScheme });
+    await program(page).fill(`functions.search(query="${"very ".repeat(30)}")\nme.gt(${"x".repeat(300)}=1)`);
+    await program(page).press("Control+Enter");
+    await status(page, "Failed");
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+    const [field, painted] = await Promise.all([program(page).boundingBox(), page.locator("#paint").boundingBox()]);
+    expect(painted).toEqual(field);
+  });
+
+  test("is reached from the reference", async () => {
+    const { browser, base } = product;
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    await page.route("**/swagger-ui-bundle.js", (route) => route.abort());
+    await page.goto(`${base}/docs`);
+    await page.getByRole("link", { name: "Playground" }).click();
+    expect(await page.locator("h1").innerText()).toBe("Playground");
+  });
+});

@@ -142,7 +142,8 @@ function notice(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promi
   const failures = ip.failures + 1;
   const found = { addresses, failures, due_at: soon(failures + 1, work.now()) };
   if (ip.status === "degraded" || failures < patience) return become(ip, { members: found }, work);
-  const members = { ...found, status: "degraded", status_reason: message } as const;
+  const status_reason = `${message} Until then mail leaves from the shared addresses.`;
+  const members = { ...found, status: "degraded", status_reason } as const;
   const beside = async (current: StoredIp) =>
     current.type === "byoh" ? planLoosened(work.table, current, addressesOf(current)) : [];
   return become(ip, { members, beside, verb: "degraded" }, work);

@@ -59,19 +59,28 @@ async function current({ account_id, id }: StoredIp, { table }: Context): Promis
   return ip;
 }
 
+const publish = "publish the setup record of each address, and authorize again.";
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** The old key, should there be one, proves nothing any more; nor does what it has proved. */
-function issueKey(found: StoredIp, { addresses }: Look, context: Context): Promise<AuthorizedIp> {
+function issueKey(found: StoredIp, look: Look, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   return commit(async () => {
     const ip = await current(found, context);
     const at = now();
+    const isNew = ip.key_hash === undefined;
     const { after, writes } = becoming(ip, {
       status: "verifying",
-      status_reason: "Publish the setup record of each address, then authorize again.",
+      status_reason: isNew && look.status === "wanting" ? `${look.message} Then ${publish}` : capitalized(publish),
       key_hash: hash,
       key_issued_at: at.toISOString(),
-      addresses: addresses.map((address) => ({ ...address, healthy: false })),
+      addresses: look.addresses.map((address) => ({
+        ...address,
+        healthy: false,
+        // What was seen was asked for the key before.
+        message: isNew ? address.message : "Publish the setup record of the new key.",
+      })),
       failures: 0,
       due_at: later(at, firstLookMs),
       updated_at: at.toISOString(),

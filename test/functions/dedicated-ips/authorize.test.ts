@@ -95,7 +95,7 @@ test("stays verifying, and says what is missing, until all of it is there", asyn
   await reverseDns(second, rdns, { forward: true });
   expect((await look()).status).toBe("active");
   expect(messages).toEqual([
-    "Publish the setup record of each address, then authorize again.",
+    `${first} has no name: have its provider set its PTR record to the host's name. Then publish the setup record of each address, and authorize again.`,
     `The PTR record says ${rdns}, which does not lead to ${first}: add the A record ${first} there.`,
     `There is no TXT record at _setup.${rdns}: publish the setup record there.`,
     `The TXT record at _setup.${rdns} says something else: publish the setup record there.`,
@@ -109,6 +109,10 @@ test("another key kills the old one: an active host proves itself anew", async (
   const { id, ip_addresses } = await activeHost(account);
   const ip = ip_addresses[0]?.ip ?? "";
   const { body } = await authorize(account, id, { reissue: true });
+  expect(body).toMatchObject({
+    status_reason: "Publish the setup record of each address, and authorize again.",
+    ip_addresses: [{ healthy: false, message: "Publish the setup record of the new key." }],
+  });
   expect([body.status, typeof body.setup_key]).toEqual(["verifying", "string"]);
   expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: false });
   expect((await authorize(account, id)).body.status).toBe("verifying");

@@ -54,7 +54,8 @@ export function headersOf(always: readonly AnswerHeader[], maybe: readonly Answe
 
 /** The header fields that responses refer to, as the document's components; only those that are used. */
 export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
-  const used = JSON.stringify(paths);
+  // What is inside of schemas is large, and refers to no header.
+  const used = JSON.stringify(paths, (_, value: unknown) => (value instanceof z.ZodType ? undefined : value));
   const both = Object.entries<Header>(answerHeaders).flatMap(([name, header]) => [
     [name, { ...header, required: true }] as const,
     [`${name}${sometimes}`, { ...header, required: false }] as const,

@@ -17,6 +17,8 @@ import { newAccount, newMember, newSuperAdmin, testTable, type Account } from ".
 
 const foreignId = "99999999-9999-4999-8999-999999999999";
 
+const document = openApiDocument() as { paths: Record<string, Record<string, { operationId: string }>> };
+
 /** What must be the same for two calls of one route: everything but what differs by nature. */
 const comparable = (value: unknown): unknown =>
   JSON.parse(
@@ -66,7 +68,6 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   });
 
   test("is in the document, with each field described", () => {
-    const document = openApiDocument() as { paths: Record<string, Record<string, { operationId: string }>> };
     const operation = document.paths[route.path]?.[route.method.toLowerCase()];
     expect(operation).toMatchObject({ operationId: route.name, summary: expect.stringMatching(/\w/) });
     for (const part of [route.params, route.query, route.body, route.output]) expect(undescribed(part)).toEqual([]);

@@ -2,7 +2,8 @@ import { dataType, textType } from "../functions/code/a2a-message.ts";
 import { a2aVersion } from "../functions/code/a2a-rpc.ts";
 import { catalogue } from "../functions/code/catalogue.ts";
 import type { CodeFunction } from "../functions/code/code-function.ts";
-import { exampleOf } from "../functions/code/discovery.ts";
+import { exampleOf } from "../functions/code/example.ts";
+import { productName } from "../shared/product-name.ts";
 import { families } from "./openapi-families.ts";
 
 /** Stands for the API's address, which is known where the card is served. */
@@ -17,11 +18,11 @@ const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?
 export function agentCard(): object {
   const modes = [dataType, textType];
   return {
-    name: "Hosted Mail",
+    name: productName,
     description:
       'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and who may do what. It is asked with small programs of function calls in a subset of Starlark, as a data part {"code": "…"} or a text part; it does not read natural language. The program is checked as a whole before the first call runs. functions.search(query="…") and functions.explain(name="…") tell more, and dry_run: true in the data part tries without an effect.',
     version: "1.0.0",
-    documentationUrl: `${address}/docs/playground`,
+    documentationUrl: `${address}/docs/code-mode`,
     supportedInterfaces: [{ url: `${address}/v1/public/a2a`, protocolBinding: "JSONRPC", protocolVersion: a2aVersion }],
     capabilities: { streaming: false, pushNotifications: false, extendedAgentCard: false },
     securitySchemes: {

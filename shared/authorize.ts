@@ -9,7 +9,12 @@ import type { Located, Route } from "./route.ts";
 import type { Table } from "./table/table.ts";
 
 /** What the principal may do with what, and the thing that the input names. */
-export type Authorized = { permissions: Permissions; found?: Located<unknown> | undefined };
+export type Authorized = {
+  permissions: Permissions;
+  found?: Located<unknown> | undefined;
+  /** What contains the thing, as it was decided by; undefined where that is the whole account, or nothing in particular. */
+  scopes?: Scope[] | undefined;
+};
 
 /** 401 is settled: 404, 422, 403, or what the principal may do with what. */
 export async function authorize(
@@ -38,16 +43,25 @@ export async function authorize(
   if (route.access === "write" && isStopped) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
-  return { permissions, found };
+  return { permissions, found, scopes };
 }
 
-/** Whether a principal holds what a route needs anywhere in the account. */
-export async function mayStill(route: Route, input: ParsedInput, principal: Principal, table: Table): Promise<boolean> {
+/**
+ * What a principal may do who may still do with things in these scopes what a route does; undefined for others. For what
+ * was answered about a thing that is gone since.
+ */
+export async function mayStill(
+  route: Route,
+  input: ParsedInput,
+  scopes: Scope[] | undefined,
+  principal: Principal,
+  table: Table,
+): Promise<Permissions | undefined> {
   const accountId = input.params["account_id"];
-  if (typeof accountId !== "string") return true;
-  const own = await standingOf(table, principal, accountId, true);
-  const { permissions } = await asSuperAdmin(table, principal, accountId, own);
-  return permissions.member && (route.capability === null || holdsAnywhere(permissions, route.capability));
+  if (typeof accountId !== "string") return noPermissions;
+  const { permissions: own } = await standingOf(table, principal, accountId, false);
+  const { permissions } = await asSuperAdmin(table, principal, accountId, { permissions: own });
+  return permissions.member && isAllowed(route, scopes, permissions) ? permissions : undefined;
 }
 
 /** Whether the account that a thing is of takes changes; one that does not has nothing for a stranger. */

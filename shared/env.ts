@@ -38,6 +38,8 @@ const Environment = z
     /** `text` is for people at a terminal. */
     LOG_FORMAT: z.enum(["json", "text"]).default("json"),
     LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+    /** Why nothing may be changed for now, as callers are told; not set means that everything may. */
+    READ_ONLY: z.string().max(300).optional(),
     /** Whether webhooks may lead to this machine, over plain HTTP too; for development and tests. */
     WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
     /** What secrets are sealed with, for functions that seal: a KMS key's id or ARN, or 32 bytes as base64. */

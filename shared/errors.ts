@@ -57,6 +57,7 @@ const problems = {
   internal: { status: 500, title: "Internal error" },
   upstream_unavailable: { status: 503, title: "A service we rely on does not answer" },
   busy: { status: 503, title: "Too much contention" },
+  read_only: { status: 503, title: "Nothing can be changed for now" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;

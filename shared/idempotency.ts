@@ -1,9 +1,11 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
+import { Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
 import { InvalidInput, Problem } from "./errors.ts";
+import { fingerprintOf } from "./idempotency-fingerprint.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
 import type { Attempt } from "./table/attempt.ts";
@@ -35,7 +37,8 @@ const Found = z.object({
   body: z.string().optional(),
 });
 type Found = z.output<typeof Found>;
-const Stored = Found.extend({ expires_at: z.number() });
+const Stored = Found.extend({ expires_at: z.number(), scopes: z.array(Scope).optional() });
+type StoredRecord = z.output<typeof Stored>;
 
 /** A key that this request has to itself until its transaction stores the answer or it is let go. */
 export type Claim = {
@@ -51,6 +54,8 @@ export type Claim = {
   isSettledWith: (result: unknown) => boolean;
   /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
   release: () => Promise<void>;
+  /** As `release`, but only the same request may be tried again: what it did in part, no other is to do again. */
+  lapse: () => Promise<void>;
 };
 
 type Keyed = {
@@ -62,26 +67,18 @@ type Keyed = {
   now: Date;
   /** How long the answer is kept; a day if not said. */
   keptMs?: number;
+  /** What contains the thing it is about, as long as that is there to be asked. */
+  scopes?: readonly Scope[] | undefined;
+  /** Whether a stored answer still counts; where it does not the request runs. */
+  counts?: (answer: unknown) => Promise<boolean>;
 };
-
-const ordered = (_: string, value: unknown): unknown =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
-
-/**
- * The same for two requests that ask for the same: parsed input, its members in one order. Under the key, which is not
- * stored: a body can have a password in it, which nobody is to guess from here.
- */
-const fingerprintOf = (key: string, { params, query, body }: Keyed["input"]): string =>
-  createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
 
 /**
  * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
  * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer was secret.
  */
 export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
-  const { principal, route, key, input, now, keptMs = dayMs } = keyed;
+  const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
   const at = now.getTime();
   const record = keyOf(principal.id, route.name, key);
   const fingerprint = fingerprintOf(key, input);
@@ -94,6 +91,7 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     lease_until: at + leaseMs,
     expires_at: at + keptMs,
     ttl: Math.ceil((at + keptMs) / 1000),
+    ...(scopes === undefined ? {} : { scopes }),
   };
   const claim = claimOf(table, record, owner, route);
   const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
@@ -102,22 +100,43 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
   // The answer to our own write was lost, and the SDK sent it again.
   if (found.owner === owner) return claim;
   if (found.fingerprint !== fingerprint) throw usedOtherwise();
-  if (found.state === "done") return { replay: storedAnswer(found) };
-  if (found.lease_until > at) throw inFlight();
-  const second = await sureOf(claim, table.attempt({ put, if: { owner: found.owner, state: "running" } }));
+  if (found.state === "done") {
+    const replay = storedAnswer(found);
+    if ((await keyed.counts?.(replay)) ?? true) return { replay };
+  } else if (found.lease_until > at) throw inFlight();
+  const second = await sureOf(claim, table.attempt({ put, if: { owner: found.owner, state: found.state } }));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
   return claim;
 }
+
+/** An answer that is stored, and what the thing it is about was in. */
+type Answer = { replay: unknown; scopes?: Scope[] | undefined };
 
 /**
  * What is stored for a key, if that is the answer to the same request; undefined where there is none yet. 409
  * `secret_already_shown` where it was secret.
  */
-export async function answerOf(table: Table, keyed: Omit<Keyed, "keptMs">): Promise<{ replay: unknown } | undefined> {
-  const { principal, route, key, input, now } = keyed;
+export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+  const { key, input } = keyed;
+  const found = await liveRecordOf(table, keyed);
+  const isIt = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
+  return isIt ? { replay: storedAnswer(found), scopes: found.scopes } : undefined;
+}
+
+/** As `claimKey`, for who only wants to know whether there is an answer yet: nothing is claimed, and nothing written. */
+export async function findAnswer(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+  const { key, input, now } = keyed;
+  const found = await liveRecordOf(table, keyed);
+  if (!found) return undefined;
+  if (found.fingerprint !== fingerprintOf(key, input)) throw usedOtherwise();
+  if (found.state === "done") return { replay: storedAnswer(found), scopes: found.scopes };
+  if (found.lease_until > now.getTime()) throw inFlight();
+  return undefined;
+}
+
+async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed): Promise<StoredRecord | undefined> {
   const found = await table.get(keyOf(principal.id, route.name, key), Stored);
-  const isIt = found?.state === "done" && found.expires_at > now.getTime();
-  return isIt && found.fingerprint === fingerprintOf(key, input) ? { replay: storedAnswer(found) } : undefined;
+  return found && found.expires_at > now.getTime() ? found : undefined;
 }
 
 /** A claim that may or may not have been written is let go, so that the caller may try again at once. */
@@ -156,6 +175,8 @@ function claimOf(table: Table, record: Key, owner: string, route: Keyed["route"]
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
     // Should this fail too, the claim lapses by itself.
     release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
+    lapse: async () =>
+      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: mine }).catch(() => undefined)),
   };
 }
 

@@ -33,7 +33,8 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
   return parsed;
 }
 
-const visibleAscii = /^[\x21-\x7e]{1,255}$/;
+/** Whether a header field may be an idempotency key. */
+export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
 /** The header fields a route honours; one that it does not is as good as not sent. */
 function headersOf(
@@ -46,7 +47,7 @@ function headersOf(
   const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
   const { "idempotency-key": key, "if-match": field } = headers;
   if (key !== undefined && route.method === "POST") {
-    if (visibleAscii.test(key)) parsed.idempotencyKey = key;
+    if (isIdempotencyKey(key)) parsed.idempotencyKey = key;
     else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
   }
   if (field !== undefined && route.etag && route.method !== "GET") {

@@ -19,6 +19,8 @@ export type Door = Pick<Context, "requestId" | "log" | "now"> & {
   charge: (what: Charge) => Promise<void>;
   /** Whether calls of the default class are paid for already, as a program's are by its score. */
   paid?: boolean;
+  /** Why nothing may be changed for now; undefined while everything may. */
+  readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
 };
@@ -28,6 +30,8 @@ export type Outcome = {
   output: unknown;
   /** The answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
+  /** What the caller may do in the account of the path. */
+  permissions: Permissions;
 };
 
 /**
@@ -42,20 +46,28 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
     decide(route, raw, principal, door.table),
   ]);
   if (charged.status === "rejected") throw charged.reason;
+  if (door.readOnly !== undefined && route.access === "write") throw stopped(door.readOnly);
   if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
   const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
+  const scopes = raw.callKey === undefined ? undefined : decided.value.scopes;
   const claimed =
-    key === undefined ? undefined : await claimKey(door.table, { principal, route, key, input, now: door.now() });
-  if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true };
+    key === undefined
+      ? undefined
+      : await claimKey(door.table, { principal, route, key, input, scopes, now: door.now() });
+  if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found };
   const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
-  return { input, output, replayed: false };
+  return { input, output, replayed: false, permissions };
 }
+
+const stopped = (reason: string): Problem =>
+  new Problem("read_only", reason === "" ? "Nothing can be changed for now." : reason, { retry_after: 60 });
 
 /**
  * A call of a program that was sent again, and is refused now, may have had its effect the first time: on what it, or a
- * later call of the program, has deleted since. Who may still do such things is then answered with what is stored.
+ * later call of the program, has deleted since. Who may still do such things, where the thing was, is then answered with
+ * what is stored.
  */
 async function refusedOrDone(
   route: Route,
@@ -69,8 +81,9 @@ async function refusedOrDone(
   const input = parseInput(route, raw);
   const { idempotencyKey: key } = input.headers;
   const done = key === undefined ? undefined : await answerOf(table, { principal, route, key, input, now: now() });
-  if (!done || !(await mayStill(route, input, principal, table))) throw refusal;
-  return { input, output: done.replay, replayed: true };
+  const permissions = done && (await mayStill(route, input, done.scopes, principal, table));
+  if (!done || !permissions) throw refusal;
+  return { input, output: done.replay, replayed: true, permissions };
 }
 
 /** Whoever calls a public route: nobody in particular, told apart by their address for the rate limit. */

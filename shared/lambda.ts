@@ -4,6 +4,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
 import { authenticate, type Principal } from "./auth/principal.ts";
+import { callerAddress } from "./caller-address.ts";
 import { clock } from "./clock.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
@@ -87,12 +88,12 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       const state = await charge(what, { table, memory: limiterMemory, log, now: clock });
       if (state) call.rate = state;
     } catch (error) {
-      const refused = error instanceof Problem ? rateStateOf(error) : undefined;
+      const refused = rateStateOf(error);
       if (refused) call.rate = refused;
       throw error;
     }
   };
-  const { sourceIp, userAgent } = event.requestContext.http;
+  const { userAgent } = event.requestContext.http;
   const call: Call = {
     startedAt: performance.now(),
     usage,
@@ -103,7 +104,8 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       now: clock,
       authenticate: authenticated,
       charge: charged,
-      sourceIp,
+      readOnly: env.READ_ONLY,
+      sourceIp: callerAddress(event),
       ...(userAgent ? { userAgent: userAgent.slice(0, 300) } : {}),
     },
   };

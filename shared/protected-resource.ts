@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import type { Issuer } from "./env.ts";
+import { productName } from "./product-name.ts";
 import { addressOf } from "./public-url.ts";
 
 /** The paths whose addresses clients are configured with: each is a resource of its own; the API as a whole is another. */
@@ -27,7 +28,7 @@ export function protectedResource(event: Event, issuers: readonly Pick<Issuer, "
     resource: `${address}${resourcePathOf(event.rawPath.slice(metadataPath.length))}`,
     authorization_servers: issuers.map(({ issuer }) => issuer),
     bearer_methods_supported: ["header"],
-    resource_name: "Hosted-mail API",
-    resource_documentation: `${address}/docs`,
+    resource_name: productName,
+    resource_documentation: `${address}/docs/authentication`,
   };
 }

@@ -89,6 +89,11 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   location?: string;
   /** The answer holds a secret that is shown only once, and is never stored for a replay. */
   secret?: boolean;
+  /**
+   * Whether code mode may store the answer, for a while, in a session or for a repeat; true if not said. False for what is
+   * handed out for a short time, such as signed addresses.
+   */
+  kept?: boolean;
   /** Takes several transactions: what is cut off may be done in part, and the same request sent again does the rest. */
   resumes?: boolean;
   /** Whether the resource has an entity tag: GET and PATCH answer it, PATCH and DELETE honour `If-Match`. */
@@ -139,6 +144,7 @@ export type Route = {
   text?: { type: string; of: (output: unknown) => string | undefined };
   location?: string;
   secret: boolean;
+  kept: boolean;
   resumes: boolean;
   etag: boolean;
   limit: LimitClass;
@@ -169,6 +175,7 @@ export function defineRoute<
     body: Nothing,
     status: 200,
     secret: false,
+    kept: true,
     resumes: false,
     etag: false,
     limit: "default",

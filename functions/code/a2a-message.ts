@@ -4,6 +4,7 @@ import { idOfWords } from "../../shared/ids.ts";
 import { A2aError } from "./a2a-errors.ts";
 import { CallerId, CodeRequest, type CodeResponse } from "./envelope.ts";
 import type { Run } from "./execute.ts";
+import { clip } from "./mistake.ts";
 
 export const dataType = "application/json";
 export const textType = "text/plain";
@@ -79,8 +80,8 @@ function outputTypeOf(accepted: readonly string[]): string {
 function parsed<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
-  const issues = error.issues.map(({ path, message }) => `${[place, ...path].join(".")}: ${message}`);
-  throw new A2aError("invalidParams", issues.slice(0, 5).join("; "));
+  const issues = error.issues.slice(0, 5).map(({ path, message }) => `${[place, ...path].join(".")}: ${message}`);
+  throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));
 }
 
 /** There is no task to be found: each was answered whole, and is not kept. */

@@ -1,4 +1,5 @@
 import type { Response } from "../../shared/answer.ts";
+import { isIdempotencyKey } from "../../shared/input.ts";
 import type { Door } from "../../shared/invoke.ts";
 import type { Request } from "../../shared/lambda.ts";
 import { A2aError, a2aFailure } from "./a2a-errors.ts";
@@ -27,10 +28,9 @@ export async function a2aRpc(request: Request, door: Door): Promise<Response> {
     checkVersion(request);
     const answer = methods.get(message.method);
     if (!answer) throw new A2aError("methodNotFound", `A2A ${a2aVersion} has no method ${clip(message.method)}.`);
-    return await answer({ ...message, id: message.id }, door);
+    return await answer({ ...message, id: message.id }, door, request);
   } catch (error) {
     if (!(error instanceof A2aError)) throw error;
-    await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
     return a2aFailure(id, error);
   }
 }
@@ -46,7 +46,7 @@ function checkVersion({ headers, rawQueryString }: Request): void {
   );
 }
 
-type Answer = (message: Call, door: Door) => Response | Promise<Response>;
+type Answer = (message: Call, door: Door, request: Request) => Response | Promise<Response>;
 
 const refuses = (why: () => A2aError) => (): never => {
   throw why();
@@ -74,17 +74,20 @@ const methods = new Map<string, Answer>([
   ],
 ]);
 
-/** The message's id is what it goes by when it is sent again. */
-async function sendMessage({ id, params }: Call, door: Door): Promise<Response> {
+/** The message's id is what it goes by when it is sent again, or the key in the header. */
+async function sendMessage({ id, params }: Call, door: Door, { headers }: Request): Promise<Response> {
   const asked = readSendMessage(params, (await door.authenticate()).id);
-  const { envelope, replayed } = await executeOnce(asked.run, door);
+  const { "idempotency-key": key } = headers;
+  if (key !== undefined && !isIdempotencyKey(key)) {
+    throw new A2aError("invalidParams", "Idempotency-Key: Write 1 to 255 visible ASCII characters.");
+  }
+  const { envelope, replayed } = await executeOnce(asked.run, door, key);
   const answer = result(id, { task: taskOf(envelope, asked, door.now()) });
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 
 /** None is kept. */
-async function listTasks({ id, params }: Call, door: Door): Promise<Response> {
-  await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
+function listTasks({ id, params }: Call): Response {
   const { pageSize } = params;
   const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;
   return result(id, { tasks: [], nextPageToken: "", pageSize: size, totalSize: 0 });

@@ -1,32 +1,43 @@
 import { InvalidInput, type ValidationError } from "../../shared/errors.ts";
 import { parseInput, type RawInput } from "../../shared/input.ts";
+import { invalidArguments, positional, unknownArgument } from "./argument-mistakes.ts";
 import { rawInput, type CodeFunction } from "./code-function.ts";
-import { literalOf, positionIn } from "./literal-arguments.ts";
-import { clip, type Mistake } from "./mistake.ts";
-import { nearest } from "./nearest.ts";
-import type { Argument, Call } from "./syntax.ts";
+import { literalOf, type ConstantOf, type Literal } from "./literal-arguments.ts";
+import type { Mistake } from "./mistake.ts";
+import type { Call } from "./syntax.ts";
 import { isDict } from "./value.ts";
 
-/** What is wrong with the arguments of a call as far as they are known before it runs. */
-export function checkArguments(call: Call, fn: CodeFunction): Mistake[] {
+/** What is known of the arguments of a call before it runs. */
+type CheckedArguments = {
+  mistakes: Mistake[];
+  literals: ReadonlyMap<string, Literal>;
+  /** The names of those that only the run knows whole, and of which nothing is wrong so far. */
+  open: ReadonlySet<string>;
+};
+
+/** What is wrong with the arguments of a call as far as they are known before it runs; `constantOf` knows variables. */
+export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ConstantOf): CheckedArguments {
   const mistakes = call.args.flatMap((given, place) =>
     fn.places.has(given.name) ? [] : [given.name === "" ? positional(given, place, fn) : unknownArgument(given, fn)],
   );
-  if (call.args.some(({ name }) => name === "")) return mistakes;
-  const literals = new Map(call.args.map(({ name, value }) => [name, literalOf(value)]));
+  if (call.args.some(({ name }) => name === "")) return { mistakes, literals: new Map(), open: new Set() };
+  const literals = new Map(call.args.map(({ name, value }) => [name, literalOf(value, constantOf)]));
   const values = new Map([...literals].map(([name, { value }]) => [name, value]));
   const unknown = [...literals].flatMap(([name, { unknown }]) => unknown.map((path) => [name, ...path]));
+  const open = new Set(unknown.map(([name]) => String(name)));
   try {
     parse(fn, values);
   } catch (error) {
     if (error instanceof InvalidInput) {
       const errors = error.errors.map((found) => inPayload(fn, found)).filter((found) => isSure(found, unknown));
-      return [...mistakes, ...errors.map((found) => invalidArgument(found, call))];
+      for (const { loc } of errors) open.delete(String(loc[1]));
+      mistakes.push(...invalidArguments(errors, call, fn, { values, literals }));
+      return { mistakes, literals, open };
     }
     // A schema of ours that was not written for values nobody knows yet: the run will tell.
     if (unknown.length === 0) throw error;
   }
-  return mistakes;
+  return { mistakes, literals, open };
 }
 
 function parse(fn: CodeFunction, values: ReadonlyMap<string, unknown>): void {
@@ -73,48 +84,21 @@ function inPayload({ route }: CodeFunction, error: ValidationError): ValidationE
   return route.codeArguments === "payload" && part === "body" ? { ...error, loc: [part, "payload", ...path] } : error;
 }
 
-/** The mistake of an argument that its function does not take, or that is missing. */
-export function invalidArgument(error: ValidationError, call: Call): Mistake {
-  const [, name = "", ...path] = error.loc;
-  const argument = call.args.find((given) => given.name === name);
-  const shown = [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
-  const missing = error.type === "missing" && !argument;
-  return {
-    code: missing ? "missing_argument" : "invalid_argument",
-    message: missing
-      ? `${call.name} needs the argument ${name}.`
-      : `${call.name} does not take this ${shown}: ${error.msg}.`,
-    at: argument ? positionIn(argument.value, path) : call.at,
-    function: call.name,
-    detail: [error],
-  };
-}
+/** A call and what it was given. */
+type Called = { call: Call; args: ReadonlyMap<string, unknown> };
 
-/** The mistake of a call whose arguments were only known when it was made. */
-export function invalidInput(error: InvalidInput, call: Call, fn: CodeFunction): Mistake {
-  const [first] = error.errors.map((found) => inPayload(fn, found));
+/** The mistake of a call whose arguments were only known when it was made; whatever else is wrong with them is in it. */
+export function invalidInput(error: InvalidInput, { call, args }: Called, fn: CodeFunction): Mistake {
+  const errors = error.errors.map((found) => inPayload(fn, found));
+  const [first] = errors;
   if (first?.type === "idempotency_key_reused") {
     const message = `${call.name}: an earlier run of this program made this call with other arguments, as what it read has changed since: send it as a new request.`;
     return { code: first.type, message, at: call.at, detail: error.errors };
   }
-  const mistake = first && invalidArgument(first, call);
-  return { ...(mistake ?? { code: "invalid_argument", message: error.message, at: call.at }), detail: error.errors };
+  const [mistake, ...also] = invalidArguments(errors, call, fn, { values: args });
+  return {
+    ...(mistake ?? { code: "invalid_argument", message: error.message, at: call.at }),
+    detail: error.errors,
+    also,
+  };
 }
-
-/** A value without a name: the name that stands at its place is the one that is most likely meant. */
-function positional({ at }: Argument, place: number, fn: CodeFunction): Mistake {
-  const name = [...fn.places.keys()][place];
-  const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
-  const message = `${fn.route.name} takes its arguments by name, as \`name=value\`. ${hint}`;
-  return { code: "positional_argument", message, at, function: fn.route.name };
-}
-
-function unknownArgument({ name, at }: Argument, fn: CodeFunction): Mistake {
-  const meant = nearest(name, fn.places.keys()) ?? nearest(snake(name), fn.places.keys());
-  const takes = fn.places.size === 0 ? " It takes no arguments." : ` It takes ${[...fn.places.keys()].join(", ")}.`;
-  const hint = meant === undefined ? takes : ` Did you mean ${meant}?`;
-  const message = `${fn.route.name} has no argument ${clip(name)}.${hint}`;
-  return { code: "unknown_argument", message, at, function: fn.route.name };
-}
-
-const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,9 +1,9 @@
-import { checkArguments } from "./arguments.ts";
 import type { CodeFunction } from "./code-function.ts";
-import { Inspection, type Surroundings } from "./inspect.ts";
+import { Inspection } from "./inspect.ts";
 import { clip, type Mistake } from "./mistake.ts";
 import { scoreLimit, scoreUnit } from "./score.ts";
 import type { Call, Program, Statement } from "./syntax.ts";
+import type { Surroundings } from "./variables.ts";
 import { callsIn } from "./walk.ts";
 
 /** A call whose function exists, and its place among the calls in the order in which they are made. */
@@ -29,15 +29,14 @@ export type Checked = { steps: Step[]; sites: Map<Call, Site>; mistakes: Mistake
  * members of results, and what it may cost.
  */
 export function check({ statements }: Program, surroundings: Surroundings): Checked {
+  const { catalogue } = surroundings;
   const inspection = new Inspection(surroundings);
   const checked: Checked = { steps: [], sites: new Map(), mistakes: [], score: 0 };
   for (const [place, statement] of statements.entries()) {
     const calls = callsIn(statement.value);
-    const { mistakes } = inspection;
     const sites = calls.flatMap((call) => {
-      const fn = inspection.functionOf(call);
+      const fn = catalogue.get(call.name);
       if (!fn) return [];
-      mistakes.push(...checkArguments(call, fn));
       const site = { index: checked.sites.size, call, fn };
       checked.sites.set(call, site);
       return [site];

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { InvalidInput, problemOf } from "../../shared/errors.ts";
 import { defineRoute, type Route } from "../../shared/route.ts";
 import type { Catalogue, CodeFunction } from "./code-function.ts";
+import { exampleOf } from "./example.ts";
 import { nearest } from "./nearest.ts";
 import { scoreUnit, unitsOf } from "./score.ts";
 import { searchFunctions } from "./search.ts";
@@ -50,7 +51,7 @@ const FunctionExplanation = FunctionSummary.extend({
       }),
     )
     .meta({ description: "The errors of its own; those of every function are not listed." }),
-  example: z.string().meta({ description: "A call with the required arguments." }),
+  example: z.string().meta({ description: "A call with the required arguments, made up." }),
 }).meta({ id: "FunctionExplanation", description: "All there is to know of a function of code mode." });
 
 const common = {
@@ -84,7 +85,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     name: "functions.search",
     summary: "Find functions by words",
     description:
-      "The ten functions that fit best: words count most in the name, then in the summary, then in parameters and description; a word may be misspelt or begin another one.",
+      "The ten functions that fit best: words count most in the name, then in the summary, then in parameters and description; a word may begin another one, and one of a name may be misspelt. The first eight words count.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
@@ -137,21 +138,4 @@ function explanationOf(fn: CodeFunction) {
     problems: route.problems.map((code) => ({ code, ...problemOf(code) })),
     example: exampleOf(fn),
   };
-}
-
-/** A call with the required arguments; texts are left to fill in where the schema has no example. */
-export function exampleOf(fn: CodeFunction): string {
-  const args = parametersOf(fn)
-    .filter(({ required }) => required)
-    .map(({ name, type }) => `${name}=${placeholderOf(type)}`);
-  return `${fn.route.name}(${args.join(", ")})`;
-}
-
-function placeholderOf(type: string): string {
-  const [, choice] = /^("[^"]*")/.exec(type) ?? [];
-  if (choice !== undefined) return choice;
-  if (/^(integer|number)/.test(type)) return "1";
-  if (type.startsWith("boolean")) return "True";
-  if (type.startsWith("list")) return type.startsWith("list of string") ? '["…"]' : "[]";
-  return type.startsWith("dict") ? "{}" : '"…"';
 }

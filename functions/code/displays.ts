@@ -1,3 +1,4 @@
+import { isDictComprehension } from "./hints.ts";
 import { clip } from "./mistake.ts";
 import { checkKey, takeName } from "./names.ts";
 import { accept, at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
@@ -14,7 +15,6 @@ export function readFormat(reader: Reader): Expression {
     if (typeof part === "string") return part;
     Object.assign(reader, { tokens: part, next: 0 });
     const value = nested(reader, () => reader.read(reader));
-    if (at(reader, ":")) throw fault(reader, says.format);
     if (!at(reader, "")) throw expected(reader, "`}` after the value of the f-string");
     return value;
   });
@@ -91,9 +91,13 @@ export function readDict(reader: Reader): Expression {
   const known = new Set<unknown>();
   readBracketed(reader, "}", () => {
     const { kind, text } = peek(reader);
-    if (kind === "name" && /^[:=]$/.test(peek(reader, 1).kind)) throw fault(reader, says.keyQuotes(clip(text)));
+    if (kind === "name" && /^[:=]$/.test(peek(reader, 1).kind)) {
+      const isComprehension = isDictComprehension(reader.tokens.slice(reader.next));
+      throw fault(reader, isComprehension ? says.dictComprehension : says.keyQuotes(clip(text)));
+    }
     const start = reader.next;
     const key = reader.read(reader);
+    if (at(reader, ",", "}")) throw fault(reader, says.set);
     if (key.kind === "literal") {
       reader.next = start;
       if (typeof key.value !== "string") throw fault(reader, says.keyNotText);

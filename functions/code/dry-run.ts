@@ -1,21 +1,25 @@
-import { asSuperAdmin, standingOf } from "../../shared/auth/access.ts";
 import { covers, holdsAnywhere, type Permissions } from "../../shared/auth/permissions.ts";
 import type { Door } from "../../shared/invoke.ts";
 import type { Route } from "../../shared/route.ts";
+import { gathered } from "../../shared/table/gathered.ts";
 import type { Site } from "./checker.ts";
 import type { DryCall } from "./envelope.ts";
+import { permissionsOf } from "./standing.ts";
 
 /**
  * The calls of a program in the order in which they are made, each with whether the caller holds what it needs. That is
  * null where the account, or the thing in it that a grant may be narrowed to, is only known when the program runs.
  */
 export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCall[]> {
-  const standings = new Map<string, Promise<Permissions>>();
+  const reading = { ...door, table: gathered(door.table) };
+  const standings = new Map(
+    await Promise.all(
+      accountsIn(sites).map(async (accountId) => [accountId, await permissionsOf(accountId, reading)] as const),
+    ),
+  );
   const calls: DryCall[] = [];
   for (const { index, call, fn } of sites) {
-    const accountId = accountOf({ index, call, fn });
-    if (accountId !== undefined && !standings.has(accountId)) standings.set(accountId, permissionsOf(accountId, door));
-    const permissions = accountId === undefined ? undefined : await standings.get(accountId);
+    const permissions = standings.get(accountOf({ index, call, fn }) ?? "");
     const { access, capability } = fn.route;
     const held = isHeld(fn.route, permissions);
     calls.push({ index, function: call.name, ...call.at, access, capability, held });
@@ -23,19 +27,16 @@ export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCal
   return calls;
 }
 
+/** The accounts that calls name in so many words: each has to be looked at. */
+export const accountsIn = (sites: readonly Site[]): string[] => [
+  ...new Set(sites.flatMap((site) => accountOf(site) ?? [])),
+];
+
 /** The account a call names in so many words. */
 function accountOf({ call, fn }: Site): string | undefined {
   if (!Object.hasOwn(fn.route.params.shape, "account_id")) return undefined;
   const given = call.args.find(({ name }) => name === "account_id")?.value;
   return given?.kind === "literal" && typeof given.value === "string" ? given.value.toLowerCase() : undefined;
-}
-
-async function permissionsOf(accountId: string, { table, authenticate }: Door): Promise<Permissions> {
-  const principal = await authenticate();
-  const own = await standingOf(table, principal, accountId, false);
-  return own.permissions.everything
-    ? own.permissions
-    : (await asSuperAdmin(table, principal, accountId, own)).permissions;
 }
 
 function isHeld({ params, capability, scope, subject }: Route, permissions: Permissions | undefined): boolean | null {

@@ -94,9 +94,10 @@ export type DryCall = z.output<typeof DryCall>;
 
 const NotKept = z.object({
   name: z.string().meta({ description: "The variable's name." }),
-  code: z
-    .enum(["secret", "session_too_large", "not_stored"])
-    .meta({ description: "Why: it may hold a secret, the session is full, or it could not be stored just now." }),
+  code: z.enum(["secret", "session_too_large", "not_stored", "read_only"]).meta({
+    description:
+      "Why: it may hold a secret or a signed address, the session is full, it could not be stored just now, or the program may only read.",
+  }),
   message: z.string().meta({ description: "What to do instead." }),
 });
 export type NotKept = z.output<typeof NotKept>;
@@ -127,7 +128,12 @@ export const CodeResponse = z
       .optional()
       .meta({ description: "What the program would do, when it was only checked: there is no effect." }),
     session: z
-      .object({ not_kept: z.array(NotKept).meta({ description: "The variables the session did not keep." }) })
+      .object({
+        not_kept: z
+          .array(NotKept)
+          .meta({ description: "The variables the session did not keep, the first 20 of them." }),
+        not_kept_total: z.int().optional().meta({ description: "How many they are, where they are more." }),
+      })
       .optional()
       .meta({ description: "Only where a variable was not kept: the program's effects stand all the same." }),
     error: ProgramError.optional().meta({ description: "Why the program failed." }),

@@ -8,7 +8,8 @@ import type { Checked, Site, Step } from "./checker.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
 import { LanguageError, type Mistake } from "./mistake.ts";
 import { responsesOf, shownValue } from "./responses.ts";
-import { runSteps, type Outcome, type Perform } from "./runner.ts";
+import { runSteps, type Outcome, type Perform, type Failed } from "./runner.ts";
+import { noteHeld, type Holdings } from "./standing.ts";
 import type { Call } from "./syntax.ts";
 
 export const budgetMs = 20_000;
@@ -23,6 +24,8 @@ export type Evaluation = {
   error?: ProgramError;
   /** The steps that completed, with their values. */
   completed: { step: Step; value: unknown }[];
+  /** What the calls were allowed by. */
+  holdings: Holdings;
 };
 
 export type EvaluateOptions = {
@@ -42,6 +45,7 @@ export async function evaluate(
   { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
 ): Promise<Evaluation> {
   const deadline = door.now().getTime() + budgetMs;
+  const holdings: Holdings = new Map();
   const siteOf = (call: Call): Site => {
     const site = sites.get(call);
     if (!site) throw new Error(`${call.name} was not checked`);
@@ -52,12 +56,15 @@ export async function evaluate(
     if (door.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
     const raw = inputOf(fn, args);
     const callKey = key === undefined || fn.ofSession ? undefined : keyOf(key, index, path);
-    return asJson((await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door)).output);
+    const { output, input, permissions } = await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door);
+    const accountId = input.params["account_id"];
+    if (typeof accountId === "string") noteHeld(holdings, accountId, permissions);
+    return asJson(output);
   };
   const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
   const outcome = await runSteps(steps, { perform, atOnce, writes, session });
-  const failed = outcome.ran.find((one) => "error" in one && !isOutOfTime(one.error));
-  const error = outcome.failure && explain(mistakeOf(outcome.failure.error, failed?.call, siteOf, door));
+  const failed = outcome.ran.find((one): one is Failed => "error" in one && !isOutOfTime(one.error));
+  const error = outcome.failure && explain(mistakeOf(outcome.failure.error, failed, siteOf, door));
   const completed = steps
     .slice(0, outcome.failure?.step)
     .map((step, place) => ({ step, value: outcome.values[place] }));
@@ -66,6 +73,7 @@ export async function evaluate(
     responses,
     lastValue: shownValue(lastValueOf(steps, outcome)),
     completed,
+    holdings,
     ...(error === undefined ? {} : { error }),
   };
 }
@@ -98,11 +106,12 @@ const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
 
 /** What ended a program, as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
-function mistakeOf(error: unknown, call: Call | undefined, siteOf: (call: Call) => Site, door: Door): Mistake {
+function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Mistake {
   if (error instanceof LanguageError) return error.mistake;
+  const call = failed?.call;
   const at = call?.at ?? { line: 1, column: 1 };
   const name = call?.name ?? "The program";
-  if (error instanceof InvalidInput && call) return invalidInput(error, call, siteOf(call).fn);
+  if (error instanceof InvalidInput && failed) return invalidInput(error, failed, siteOf(failed.call).fn);
   if (!(error instanceof Problem)) {
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     door.log.error("unexpected error", { function: name, error: shown });

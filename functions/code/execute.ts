@@ -1,8 +1,9 @@
 import type { Door } from "../../shared/invoke.ts";
 import { gathered } from "../../shared/table/gathered.ts";
+import { withAftermath } from "./aftermath.ts";
 import { catalogue } from "./catalogue.ts";
 import { check, type Checked } from "./checker.ts";
-import { dryRun } from "./dry-run.ts";
+import { accountsIn, dryRun } from "./dry-run.ts";
 import type { CodeResponse, ProgramError } from "./envelope.ts";
 import { evaluate } from "./evaluator.ts";
 import { explain } from "./explain.ts";
@@ -11,6 +12,7 @@ import { LanguageError, type Mistake } from "./mistake.ts";
 import { parse } from "./parser.ts";
 import { bindSession } from "./session-functions.ts";
 import { loadSession, namesOf, valuesOf, type Session, type SessionPlace } from "./session.ts";
+import type { Holdings } from "./standing.ts";
 import type { Program } from "./syntax.ts";
 
 /** A program to run, and how. */
@@ -28,23 +30,52 @@ export type Run = {
   key?: string | undefined;
 };
 
+/** A program that ran, and what its caller held in the accounts it is about. */
+export type Ran = { envelope: CodeResponse; holdings: Holdings };
+
+/** The envelope of a program that is not to run; or what runs it. */
+export type Prepared = { envelope: CodeResponse } | { run: () => Promise<Ran> };
+
 /**
  * Runs a program: parses it, checks every call, and only if nothing is wrong runs them. Whatever is wrong with the
  * program or a call is in the envelope; nothing of that is thrown. The score is charged to the caller's rate limit
  * before anything runs: 429.
  */
 export async function execute(run: Run, door: Door): Promise<CodeResponse> {
+  const prepared = await prepare(run, door);
+  return "envelope" in prepared ? prepared.envelope : (await prepared.run()).envelope;
+}
+
+/**
+ * Parses and checks a program, and charges what it costs beside the 1 that its request was charged already: 429. Nothing
+ * is written by then.
+ */
+export async function prepare(run: Run, door: Door): Promise<Prepared> {
   const { id: principalId } = await door.authenticate();
-  const { code, requestId, sessionId, key } = run;
+  const { code, requestId, sessionId } = run;
   const place = sessionId === undefined ? undefined : { table: door.table, principalId, sessionId, now: door.now };
   const { checked, session } = await read(run, place);
-  const { mistakes, score, sites } = checked;
-  const cost = run.dryRun || mistakes.length > 0 ? 1 : Math.max(1, score);
-  await door.charge({ principalId, class: "default", cost });
+  const { mistakes, score } = checked;
+  const sites = [...checked.sites.values()];
   const [first, ...others] = mistakes;
-  if (first) return refusal(requestId, explain([first, ...others], code, catalogue), score);
-  if (run.dryRun) return envelopeOf(requestId, score, { dry_run: { calls: await dryRun([...sites.values()], door) } });
-  const { responses, lastValue, error, completed } = await evaluate(
+  const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(sites).length : score);
+  const rest = cost - 1 + Math.floor((session?.bytes ?? 0) / readBytesPerUnit);
+  if (rest > 0) await door.charge({ principalId, class: "default", cost: rest, prepaid: 1 });
+  if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
+  if (run.dryRun) return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(sites, door) } }) };
+  return { run: () => runChecked(run, door, { checked, place, session }) };
+}
+
+/** How much of a session is read for 1 of the rate limit. */
+const readBytesPerUnit = 32_768;
+
+async function runChecked(
+  { code, requestId, sessionId, key, readOnly }: Run,
+  door: Door,
+  { checked, place, session }: Read & { place: SessionPlace | undefined },
+): Promise<Ran> {
+  const { score } = checked;
+  const evaluation = await evaluate(
     checked,
     { ...door, paid: true, table: gathered(door.table) },
     {
@@ -54,17 +85,21 @@ export async function execute(run: Run, door: Door): Promise<CodeResponse> {
       ...(place ? { bound: bindSession(place) } : {}),
     },
   );
-  const notKept = place ? await keepVariables(place, completed, session !== undefined, door.log) : [];
-  return envelopeOf(requestId, score, {
+  const { lastValue, completed, holdings } = evaluation;
+  const use = { completed, session, readOnly: readOnly === true };
+  const losses = place ? await keepVariables(place, use, door) : undefined;
+  const { responses, error } = withAftermath(evaluation, { sessionId, losses, isKeyed: key !== undefined });
+  const envelope = envelopeOf(requestId, score, {
     ...(error ? { status: "failed" } : {}),
     result: { last_value: lastValue },
     responses,
-    ...(notKept.length > 0 ? { session: { not_kept: notKept } } : {}),
+    ...(losses ? { session: losses } : {}),
     ...(error ? { error } : {}),
   });
+  return { envelope, holdings };
 }
 
-type Read = { checked: Checked; session?: Session };
+type Read = { checked: Checked; session?: Session | undefined };
 
 /** Parses and checks; the session is loaded where the program uses a variable that it has not given a value itself. */
 async function read({ code, readOnly }: Run, place: SessionPlace | undefined): Promise<Read> {

@@ -1,11 +1,11 @@
 import { readDict, readFormat, readIndex, readList, readParenthesized } from "./displays.ts";
-import { methodHintOf } from "./hints.ts";
 import { LanguageError } from "./mistake.ts";
 import { clip } from "./mistake.ts";
 import { constants, takeName } from "./names.ts";
 import { at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
 import { says } from "./sentences.ts";
 import type { Argument, Expression, Operation, Position, Step } from "./syntax.ts";
+import { methodHintOf } from "./value-hints.ts";
 
 export const callLimit = 200;
 

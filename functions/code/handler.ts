@@ -1,15 +1,23 @@
+import type { Response } from "../../shared/answer.ts";
 import { http } from "../../shared/http.ts";
-import { lambda, type Handler } from "../../shared/lambda.ts";
+import type { Door } from "../../shared/invoke.ts";
+import { lambda, type Handler, type Request } from "../../shared/lambda.ts";
 import { a2a } from "./a2a.ts";
 import { functionsRoute } from "./functions-route.ts";
 import { checkPage, mcp, unreadable } from "./mcp.ts";
 
 const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/mcp");
 
-const run = lambda("code", (request, door) => (isMcp(request) ? mcp(request, door) : a2a(request, door)), {
+const run = lambda("code", answer, {
   guard: (request) => isMcp(request) && checkPage(request),
   failure: (problem, request) => (isMcp(request) ? unreadable(problem) : undefined),
 });
+
+/** Every request counts, whatever is in it; a program is charged the rest of its score once that is known. */
+async function answer(request: Request, door: Door): Promise<Response> {
+  await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
+  return isMcp(request) ? mcp(request, door) : a2a(request, door);
+}
 const listFunctions = http(functionsRoute);
 
 /** The doors of code mode, and the list of what can be called there. */

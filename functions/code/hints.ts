@@ -1,3 +1,5 @@
+import { builtinHintOf } from "./value-hints.ts";
+
 /** What to write instead of the words and signs of other languages, and of those parts of Starlark that are not here. */
 const hints: Record<string, string> = {
   else: "There is no `if` expression: write `condition and value or other`, or a comprehension with `if`.",
@@ -24,10 +26,13 @@ const hints: Record<string, string> = {
   "!==": "Write `!=` for `!==`.",
   "&&": "Write `and` for `&&`.",
   "||": "Write `or` for `||`.",
-  "!": "Write `not` for `!`. A value in an f-string stands alone in its braces, without a conversion.",
+  "!": "Write `not` for `!`.",
   "//": "A comment begins with `#`, and there is no division: `//` is not known.",
   "**": "Arguments are given as `name=value`, each by itself: `**` is not known.",
-  "*": "Arguments are given as `name=value`, each by itself, and there is no multiplication: `*` is not known.",
+  "*": "Arguments are given as `name=value`, each by itself: `*` is not known.",
+  "/": "There is no division: answer both numbers, and divide them where you read them.",
+  "|": "There is no `|`: write `or` between conditions; dicts are not merged, but written member by member.",
+  "&": "Write `and` for `&`.",
   "-=": "Write `x = x + -1`: there is no `-=`.",
   "+=": "Write `x = x + 1`: there is no `+=`.",
   "?": "There is no `?`: write `condition and value or other`.",
@@ -39,9 +44,13 @@ const hints: Record<string, string> = {
   "‘": "Text needs straight quotes: 'text'.",
   "’": "Text needs straight quotes: 'text'.",
   $: 'There is no `$`: a value is put in a text by an f-string, f"{x}".',
+  with: "There is no `with`: write the calls one after another, each on a line of its own.",
+  class: 'There are no classes: a dict holds members, {"name": value}.',
+  global: "Leave this word out: a name is known to every line after the one that gives it a value.",
+  "```": "Leave out the ``` lines: they may stand around the whole program only.",
 };
-const same: Record<string, string> = { break: "while", continue: "while", with: "try", except: "try", finally: "try" };
-const others: Record<string, string> = { class: "def", yield: "return", global: "def", nonlocal: "def", "*=": "*" };
+const same: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
+const others: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
 
 /** The sentence that says what to write instead of a word or sign; undefined where there is none. */
 export function hintOf(text: string): string | undefined {
@@ -50,9 +59,66 @@ export function hintOf(text: string): string | undefined {
 }
 const table = new Map(Object.entries(hints));
 
+/** What `*` and `**` are written for, besides arguments. */
+const stars = new Map([
+  ["* value", "There is no multiplication: write the number or the text out, or a list `[x for i in range(3)]`."],
+  ["* [", "`*` does not spread a list: write `a + [b]`."],
+  ["** value", "There are no powers: write the number out."],
+  ["** {", 'Dicts are not merged: write each member, {"name": d.name, "more": 1}.'],
+]);
+
+/** The sentence for a sign of other languages, after tokens of these kinds. */
+export function signHintOf(sign: string, before: readonly string[]): string | undefined {
+  const isAfterValue = /^(?:name|string|format|number|[)\]}])$/.test(before.at(-1) ?? "");
+  const star = sign === "*=" ? "*" : sign;
+  return stars.get(`${star} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(star);
+}
+
+/** The bracket that is open after tokens of these kinds. */
+function openBracket(kinds: readonly string[]): string {
+  let closed = 0;
+  for (const kind of kinds.toReversed()) {
+    if (/^[)\]}]$/.test(kind)) closed += 1;
+    else if (/^[([{]$/.test(kind) && (closed -= 1) < 0) return kind;
+  }
+  return "";
+}
+
+/** Whether there is a `for` among these tokens before the bracket closes that they stand in. */
+export function isDictComprehension(tokens: readonly { kind: string }[]): boolean {
+  let open = 0;
+  for (const { kind } of tokens) {
+    if (open === 0 && kind === "for") return true;
+    if (/^[([{]$/.test(kind)) open += 1;
+    else if (/^[)\]}]$/.test(kind) && (open -= 1) < 0) return false;
+  }
+  return false;
+}
+
+const firstLine = /\S[^\r\n]{0,500}/;
+
+/** The sentence for a program that begins with words as people say them: no line of the language has two names in a row. */
+export function proseHintOf(source: string): string | undefined {
+  const [line = ""] = firstLine.exec(source) ?? [];
+  const words = line.split(/[\s,]+/);
+  const begins = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !isWord(word));
+  if (words.length < 2 || !begins || /[()[\]{}="#;]/.test(line)) return undefined;
+  return (
+    builtinHintOf(words[0] ?? "") ??
+    'This reads programs, not sentences: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'
+  );
+}
+
+const isWord = (word: string): boolean =>
+  /^(?:and|or|not|in|for|if|as)$/.test(word) || table.has(word) || statements.has(word);
+
 const statements = new Map([
   ["for", "There is no `for` statement: write a comprehension, `[f(x=m.id) for m in page.items]`."],
-  ["if", "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`."],
+  [
+    "if",
+    "There is no `if` statement: write `len(xs) == 0 and f(x=1)`, or filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
+  ],
+  ["function", "Functions cannot be defined: write the calls one after another, or a comprehension."],
   ...["const", "let", "var"].map((word): [string, string] => [
     word,
     `Leave out \`${word}\`: a value gets its name by \`name = value\`.`,
@@ -61,64 +127,3 @@ const statements = new Map([
 
 /** The sentence for the word that a statement of another language begins with. */
 export const statementHintOf = (text: string): string | undefined => statements.get(text);
-
-const builtins = new Map([
-  ["print", "There is no print: end with the value alone on the last line, and it is answered as last_value."],
-  ["str", 'There is no str: write an f-string, f"{x}".'],
-  ["enumerate", "There is no enumerate: write `for i in range(len(xs))` and `xs[i]`."],
-  ["zip", "There is no zip: write `for i in range(len(xs))`, and `xs[i]` and `ys[i]`."],
-  ["dict", 'There is no dict(): write {"key": value}.'],
-  ["list", "There is no list(): lists are lists already."],
-  ...[
-    "int",
-    "float",
-    "bool",
-    "sorted",
-    "sum",
-    "min",
-    "max",
-    "any",
-    "all",
-    "map",
-    "filter",
-    "set",
-    "type",
-    "reversed",
-  ].map((name): [string, string] => [
-    name,
-    `There is no ${name}(): the built-in functions are len(x) and, in a comprehension, range(n).`,
-  ]),
-]);
-
-/** The sentence for a function that other languages have built in. */
-export const builtinHintOf = (name: string): string | undefined => builtins.get(name);
-
-/** The sentence for a method that values of other languages have. */
-export function methodHintOf(name: string, of: string): string {
-  switch (name) {
-    case "get":
-      return `Write ${of}["key"] for ${of}.get("key").`;
-    case "append":
-    case "extend":
-      return `Write \`${of} + [item]\`, which is a new list.`;
-    case "format":
-    case "join":
-    case "replace":
-      return 'A text is made by an f-string, f"{x}", or by `+`.';
-    case "items":
-    case "keys":
-    case "values":
-      return `The members of a dict are read by their names; the items of a page are ${of}.items, without the brackets.`;
-    case "map":
-    case "filter":
-    case "forEach":
-      return `Write a comprehension: [x.id for x in ${of} if x.active].`;
-    case "length":
-    case "len":
-    case "count":
-    case "size":
-      return `Write len(${of}).`;
-    default:
-      return "Values have no methods: only members, as in x.name.";
-  }
-}

@@ -1,27 +1,23 @@
-import type { Catalogue, CodeFunction } from "./code-function.ts";
-import { clip, type Mistake } from "./mistake.ts";
-import { nearest } from "./nearest.ts";
-import { boundOf, pageSizeOf, unitsOf } from "./score.ts";
-import { isPage, itemShape, memberShape, outputOf, type Shape, type Stepped } from "./shape.ts";
-import type { Call, Comprehension, Expression, Name, Path, Position, Statement } from "./syntax.ts";
+import { unfitArgument } from "./argument-mistakes.ts";
+import { checkArguments } from "./arguments.ts";
+import { whyNot } from "./callable.ts";
+import type { CodeFunction } from "./code-function.ts";
+import { misfitOf } from "./fit.ts";
+import { itemLimit, tooManyItems } from "./machine.ts";
+import { dictShape, listShape, operationShape, shapeOfType } from "./made-shapes.ts";
+import { misstep, noVariable } from "./missteps.ts";
+import type { Mistake } from "./mistake.ts";
+import { boundOf, callsForTooMany, pageSizeOf, unitsOf } from "./score.ts";
+import { isPage, itemShape, outputOf, type Shape } from "./shape.ts";
+import { keyOf, leadingMembers, stepOf } from "./steps.ts";
+import type { Call, Comprehension, Expression, Name, Operation, Path, Position, Statement } from "./syntax.ts";
 import { unknownFunction } from "./unknown-function.ts";
-import { among } from "./value.ts";
+import { noOrder, noSum, typeOf } from "./value.ts";
+import { Variables, type Bound, type Surroundings } from "./variables.ts";
 import { partsOf, written } from "./walk.ts";
 
-/** What a program is checked against. */
-export type Surroundings = {
-  catalogue: Catalogue;
-  /** The variables of the session, those that are no longer there with the reason; undefined without a session. */
-  session?: ReadonlyMap<string, string | undefined> | undefined;
-  readOnly?: boolean | undefined;
-};
-
-type Variable = { place: number | undefined; shape: Shape; secret: boolean };
 /** Of more mistakes than these only the number is told: what would mend them is not looked for. */
 const mendedMistakes = 5;
-
-/** The names of comprehensions around an expression. */
-type Bound = ReadonlyMap<string, Shape>;
 
 /** Walks over the statements of a program in their order, and notes what is wrong with them and what they may cost. */
 export class Inspection {
@@ -29,15 +25,15 @@ export class Inspection {
   /** What the calls so far count together at most. */
   units = 0;
   readonly #surroundings: Surroundings;
-  readonly #variables = new Map<string, Variable>();
+  readonly #variables: Variables;
+  /** The mistakes of arguments that were told: a variable may be an argument often. */
+  readonly #told = new Set<string>();
   #needs = new Map<string, number | undefined>();
   #isSecret = false;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
-    for (const [name, gone] of surroundings.session ?? []) {
-      if (gone === undefined) this.#variables.set(name, { place: undefined, shape: {}, secret: false });
-    }
+    this.#variables = new Variables(surroundings);
   }
 
   /** What a statement needs of those before it, and whether its value may hold a secret. */
@@ -45,28 +41,21 @@ export class Inspection {
     this.#needs = new Map();
     this.#isSecret = false;
     const shape = this.#shapeOf(value, new Map(), 1);
-    if (target !== undefined) this.#variables.set(target, { place, shape, secret: this.#isSecret });
+    if (target !== undefined) this.#variables.assign(target, value, { place, shape, secret: this.#isSecret });
     return { needs: this.#needs, secret: this.#isSecret };
   }
 
   /** The function a call names, if it may be called here. */
-  functionOf(call: Call): CodeFunction | undefined {
-    const { catalogue, session, readOnly } = this.#surroundings;
+  #functionOf(call: Call, bound: Bound): CodeFunction | undefined {
+    const { catalogue } = this.#surroundings;
     const fn = catalogue.get(call.name);
     if (!fn) {
-      const mistake = () => unknownFunction(call, catalogue, (name) => this.#variables.has(name));
-      if (this.mistakes.length < mendedMistakes) this.mistakes.push(mistake());
+      const isVariable = (name: string) => bound.has(name) || this.#variables.get(name) !== undefined;
+      if (this.mistakes.length < mendedMistakes) this.mistakes.push(unknownFunction(call, catalogue, isVariable));
       else this.complain("unknown_function", call.at, () => "");
       return undefined;
     }
-    const at = call.at;
-    if (readOnly && fn.route.access === "write") {
-      const message = `This program may only read, and ${call.name} changes something: send it where programs may write.`;
-      this.mistakes.push({ code: "read_only", message, at });
-    }
-    if (fn.ofSession && !session) {
-      this.mistakes.push({ code: "no_session", message: `${call.name} needs a session: send a session_id.`, at });
-    }
+    this.mistakes.push(...whyNot(call, fn, this.#surroundings));
     return fn;
   }
 
@@ -81,24 +70,56 @@ export class Inspection {
       case "range":
         this.complain("misplaced_range", node.at, () => "range(n) stands only after the `in` of a comprehension.");
         return {};
-      default: {
+      case "list":
+        return listShape(
+          node.items.map((item) => this.#shapeOf(item, bound, factor)),
+          this.#variables.budget,
+        );
+      case "dict":
+        return dictShape(
+          node.members.map(({ key, value }) => {
+            this.#shapeOf(key, bound, factor);
+            return [key, this.#shapeOf(value, bound, factor)];
+          }),
+        );
+      case "operation":
+        return this.#operation(node, bound, factor);
+      case "call":
+        return this.#call(node, bound, factor);
+      default:
         for (const part of partsOf(node)) this.#shapeOf(part, bound, factor);
-        if (node.kind === "list") return { most: node.items.length };
-        return node.kind === "call" ? this.#call(node, factor) : {};
-      }
+        if (node.kind === "literal") return shapeOfType(typeOf(node.value));
+        if (node.kind === "unary") return shapeOfType(node.operator === "-" ? "number" : "boolean");
+        return shapeOfType(node.kind === "format" ? "string" : "number");
     }
   }
 
-  #call(call: Call, factor: number): Shape {
-    const fn = this.#surroundings.catalogue.get(call.name);
+  #operation({ operator, operands, at }: Operation, bound: Bound, factor: number): Shape {
+    const shapes = operands.map((operand) => this.#shapeOf(operand, bound, factor));
+    const { shape, clash } = operationShape(operator, shapes, this.#variables.budget);
+    if (clash) this.complain("type_error", at, () => (operator === "+" ? noSum : noOrder)(...clash));
+    return shape;
+  }
+
+  #call(call: Call, bound: Bound, factor: number): Shape {
+    const fn = this.#functionOf(call, bound);
+    const checked = fn && checkArguments(call, fn, (node) => this.#variables.known(node, bound));
+    for (const mistake of checked?.mistakes ?? []) this.#tell(mistake);
+    for (const { name, value } of call.args) {
+      const shape = this.#shapeOf(value, bound, factor);
+      if (fn && checked?.open.has(name)) {
+        const misfit = misfitOf(fn, name, shape, this.#variables.budget);
+        if (misfit) this.#tell(unfitArgument(call, value, misfit));
+      }
+    }
     if (!fn) return {};
-    const pageSize = pageSizeOf(call, fn);
+    const pageSize = pageSizeOf(fn, checked?.literals.get("page_size"));
     this.units += factor * unitsOf(fn, pageSize);
-    this.#isSecret ||= fn.route.secret;
+    this.#isSecret ||= fn.route.secret || !fn.route.kept;
     return { ...outputOf(fn.route), ...(pageSize === undefined ? {} : { pageSize }) };
   }
 
-  #variable({ name, at }: Name, bound: Bound): Shape {
+  #variable({ name, at }: Name, bound: Bound, members: readonly string[] = []): Shape {
     const shape = bound.get(name);
     if (shape) return shape;
     const variable = this.#variables.get(name);
@@ -107,74 +128,47 @@ export class Inspection {
       this.#isSecret ||= variable.secret;
       return variable.shape;
     }
-    this.complain("unknown_variable", at, () => this.#unknownVariable(name, bound));
+    const { session, catalogue } = this.#surroundings;
+    this.complain("unknown_variable", at, () => {
+      const variables = [...bound.keys(), ...this.#variables.names()];
+      return noVariable(name, members, { variables, gone: session?.get(name), catalogue });
+    });
     return {};
   }
 
-  #unknownVariable(name: string, bound: Bound): string {
-    const gone = this.#surroundings.session?.get(name);
-    const meant = nearest(name, [...bound.keys(), ...this.#variables.keys()]);
-    const isNamespace = [...this.#surroundings.catalogue.keys()].some((other) => other.startsWith(`${name}.`));
-    const hint =
-      gone !== undefined
-        ? gone
-        : meant !== undefined
-          ? `Did you mean ${meant}?`
-          : isNamespace
-            ? `A call needs its arguments in brackets: \`${clip(name)}.list(account_id=…)\`.`
-            : "Give it a value before this, or put text in quotes.";
-    return `There is no variable ${clip(name)}. ${hint}`;
-  }
-
   #follow(node: Path, bound: Bound, factor: number): Shape {
-    let shape = this.#shapeOf(node.of, bound, factor);
-    for (const [place, step] of node.steps.entries()) {
-      const index = step.kind === "index" ? step.index : undefined;
-      if (index) this.#shapeOf(index, bound, factor);
-      const key = step.kind === "member" ? step.name : index?.kind === "literal" ? index.value : undefined;
-      const stepped: Stepped =
-        typeof key === "string" ? memberShape(shape, key) : typeof key === "number" ? itemShape(shape) : { shape: {} };
-      shape =
-        "shape" in stepped ? stepped.shape : this.#misstep(stepped, String(key), () => written(node, place), step.at);
+    const { of, steps } = node;
+    let shape =
+      of.kind === "name" ? this.#variable(of, bound, leadingMembers(steps)) : this.#shapeOf(of, bound, factor);
+    for (const [place, step] of steps.entries()) {
+      if (step.kind === "index") this.#shapeOf(step.index, bound, factor);
+      const key = keyOf(step);
+      const stepped = stepOf(shape, key);
+      shape = "shape" in stepped ? stepped.shape : {};
+      if ("shape" in stepped) continue;
+      this.complain("no_such_member", step.at, () => misstep(stepped, String(key), written(node, place)));
     }
     return shape;
   }
 
-  #misstep(
-    stepped: { members: () => string[] } | { type: string },
-    key: string,
-    named: () => string,
-    at: Position,
-  ): Shape {
-    const say = () => {
-      const of = named();
-      return "members" in stepped
-        ? `${of} has no member ${clip(key)}.${among(key, stepped.members(), "members")}`
-        : stepped.type === "list"
-          ? `${of} is a list: write ${of}[0].${clip(key)}, or [x.${clip(key)} for x in ${of}].`
-          : `${of} is a ${stepped.type}, which has no ${/^-?\d/.test(key) ? "item" : "member"} ${clip(key)}.`;
-    };
-    this.complain("no_such_member", at, say);
-    return {};
-  }
-
-  #comprehension({ element, clauses }: Comprehension, outer: Bound, outerFactor: number): Shape {
+  #comprehension(node: Comprehension, outer: Bound, outerFactor: number): Shape {
     const bound = new Map(outer);
     let [factor, most] = [outerFactor, 1];
-    for (const clause of clauses) {
+    for (const [place, clause] of node.clauses.entries()) {
       if (clause.kind === "if") this.#shapeOf(clause.test, bound, factor);
       else {
         const { over } = clause;
-        const shape =
-          over.kind === "range" ? this.#shapeOf(over.of, bound, factor) : this.#shapeOf(over, bound, factor);
-        bound.set(clause.name, over.kind === "range" ? {} : this.#itemsOf(over, shape));
+        const shape = this.#shapeOf(over.kind === "range" ? over.of : over, bound, factor);
+        bound.set(clause.name, over.kind === "range" ? shapeOfType("number") : this.#itemsOf(over, shape));
         const items = boundOf(over, over.kind === "range" ? {} : shape);
-        factor *= items;
+        // A call is made for no more items than that: a comprehension that goes over more of them fails.
+        factor *= Math.min(items, itemLimit);
         most *= items;
+        if (callsForTooMany(node, place)) this.complain("too_many_items", clause.at, () => tooManyItems(items));
       }
     }
-    this.#shapeOf(element, bound, factor);
-    return { most };
+    const item = this.#shapeOf(node.element, bound, factor);
+    return { type: "list", most, item };
   }
 
   #itemsOf(over: Expression, shape: Shape): Shape {
@@ -183,9 +177,17 @@ export class Inspection {
     this.complain("type_error", over.at, () => {
       const of = written(over);
       const hint = isPage(shape) ? `: its items are in ${of}.items` : "";
-      return `A comprehension goes over a list, and ${of} is none${hint}.`;
+      const type = "type" in stepped ? stepped.type : "dict";
+      return `A comprehension goes over a list, and ${of} is a ${type}${hint}.`;
     });
     return {};
+  }
+
+  #tell(mistake: Mistake): void {
+    const { at, code, detail } = mistake;
+    const key = `${at.line}:${at.column} ${code} ${detail === undefined ? "" : JSON.stringify(detail)}`;
+    if (!this.#told.has(key)) this.mistakes.push(mistake);
+    this.#told.add(key);
   }
 
   complain(code: string, at: Position, say: () => string): void {

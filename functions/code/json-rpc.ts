@@ -2,8 +2,11 @@ import * as z from "zod";
 
 import { json, type Response } from "../../shared/answer.ts";
 
-/** JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. */
-const Id = z.union([z.string(), z.int()]);
+/**
+ * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. An id comes back
+ * in the answer, so it has an end.
+ */
+const Id = z.union([z.string().max(256), z.int()]);
 const Message = z.object({
   jsonrpc: z.literal("2.0"),
   id: Id.optional(),

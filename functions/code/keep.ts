@@ -1,31 +1,69 @@
-import type { Log } from "../../shared/log.ts";
+import { Problem } from "../../shared/errors.ts";
+import type { Door } from "../../shared/invoke.ts";
 import type { Step } from "./checker.ts";
 import type { NotKept } from "./envelope.ts";
-import { reasonOf, saveSession, type Kept, type SessionPlace } from "./session.ts";
+import { clip } from "./mistake.ts";
+import { reasonOf, renewSession, saveSession, type Kept, type Session, type SessionPlace } from "./session.ts";
+
+/** What a program did with its session. */
+export type Use = {
+  completed: readonly { step: Step; value: unknown }[];
+  /** The session as it was loaded, if its variables were used. */
+  session: Session | undefined;
+  /** Whether it may only read: what others left in the session then stays as it is. */
+  readOnly: boolean;
+};
+
+/** The variables that were not kept: their number where not all of them are named. */
+export type Losses = { not_kept: NotKept[]; not_kept_total?: number };
+
+const namedLosses = 20;
+/** How much of a session is written for 1 of the rate limit. */
+const writtenBytesPerUnit = 4_096;
 
 /**
  * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
- * may hold a secret are never kept. Answers the variables that were not: nothing here makes a program fail.
+ * may hold a secret are never kept. Answers what was not kept: nothing here makes a program fail.
  */
 export async function keepVariables(
   place: SessionPlace,
-  completed: readonly { step: Step; value: unknown }[],
-  isUsed: boolean,
-  log: Log,
-): Promise<NotKept[]> {
+  { completed, session, readOnly }: Use,
+  { log, charge }: Pick<Door, "log" | "charge">,
+): Promise<Losses | undefined> {
   const changes = changesOf(completed);
-  if (changes.size === 0 && !isUsed) return [];
+  const names = [...changes.keys()];
+  const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
+  const pay = async (bytes: number): Promise<void> => {
+    const cost = Math.floor(bytes / writtenBytesPerUnit);
+    if (cost > 0) await charge({ principalId: place.principalId, class: "default", cost });
+  };
   try {
-    const { variables } = await saveSession(place, changes);
-    return [...changes.keys()].flatMap((name): NotKept[] => {
-      const kept = variables.get(name) ?? { gone: "session_too_large" };
-      return "gone" in kept ? [{ name, code: kept.gone, message: reasonOf[kept.gone] }] : [];
-    });
+    if (readOnly || changes.size === 0) {
+      if (session) await renewSession(place, session);
+      return lost("read_only", "A program that may only read leaves no variables: send it where programs may write.");
+    }
+    const { variables } = await saveSession(place, changes, pay);
+    return lossesOf(
+      names.flatMap((name): NotKept[] => {
+        const kept = variables.get(name) ?? { gone: "session_too_large" };
+        return "gone" in kept ? [{ name, code: kept.gone, message: reasonOf[kept.gone] }] : [];
+      }),
+    );
   } catch (error) {
-    log.error("session not stored", { error: String(error) });
-    const message = "It could not be stored just now: the calls stand, so send only this assignment again.";
-    return [...changes.keys()].map((name) => ({ name, code: "not_stored", message }));
+    const isLimited = error instanceof Problem && error.code === "rate_limited";
+    if (!isLimited) log.error("session not stored", { error: String(error) });
+    const why = isLimited ? " Storing so much counts for the rate limit, which has no room for it." : "";
+    return lost(
+      "not_stored",
+      `It could not be stored just now: the calls stand, so send only this assignment again.${why}`,
+    );
   }
+}
+
+function lossesOf(losses: readonly NotKept[]): Losses | undefined {
+  if (losses.length === 0) return undefined;
+  const named = losses.slice(0, namedLosses).map((loss) => ({ ...loss, name: clip(loss.name) }));
+  return { not_kept: named, ...(losses.length > namedLosses ? { not_kept_total: losses.length } : {}) };
 }
 
 /** The last value of each name; what was named before the program forgot its session is forgotten with it. */

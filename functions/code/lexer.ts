@@ -1,4 +1,4 @@
-import { hintOf } from "./hints.ts";
+import { signHintOf } from "./hints.ts";
 import { endOfString, readNumber, unescape } from "./literals.ts";
 import { LanguageError } from "./mistake.ts";
 import { says } from "./sentences.ts";
@@ -16,12 +16,14 @@ const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
 const quotes = /(?:([A-Za-z]{0,2})("""|'''|["']))/;
 const name = /([A-Za-z_]\w*)/;
 const number = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
-const foreign = /(===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|\/\/|[-+*/]=)/;
+const foreign = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|\/\/|[-+*/]=)/;
 const sign = /[=!<>]=|[()[\]{},:;.=\n+<>-]/;
 const kinds = [quotes, name, number, foreign, sign, /([^])/, /$/].map(({ source }) => source);
 const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
 
 const words = /^(?:and|or|not|in|for|if)$/;
+/** The lines around a program that is written as Markdown has it. */
+const [fence, fenceEnd] = [/^\s*```\w*[ \t]*(?=\n)/, /\n[ \t]*```\s*$/];
 /** What Starlark keeps for itself, or for later ("Lexical elements"). */
 const reserved =
   /^(?:else|load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
@@ -29,7 +31,8 @@ const reserved =
 type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 
 /**
- * Cuts a program into tokens, the last of them its end; line ends inside brackets are left out.
+ * Cuts a program into tokens, the last of them its end; line ends inside brackets are left out, and so is a Markdown
+ * fence around the whole.
  * Takes time linear in the source. Throws LanguageError.
  */
 export function tokenize(program: string): Token[] {
@@ -38,7 +41,9 @@ export function tokenize(program: string): Token[] {
     throw new LanguageError(start, says.bytes(sourceLimitBytes), { code: "source_too_large" });
   }
   if (!program.isWellFormed()) throw new LanguageError(start, says.surrogate);
-  const source = program.replace(/\r\n?/g, "\n");
+  const lines = program.replace(/\r\n?/g, "\n");
+  const isFenced = fence.test(lines) && fenceEnd.test(lines);
+  const source = isFenced ? lines.replace(fence, (text) => text.replace(/\S/g, " ")).replace(fenceEnd, "\n") : lines;
   return scan({ source, start: 0, positionOf: positions(source) }, source.length);
 }
 
@@ -57,7 +62,13 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     if (within && state.start > end) throw new LanguageError(within, says.openBrace);
     const at = positionOf(begin);
     const odd = foreign ?? strange;
-    if (odd !== undefined) throw new LanguageError(at, hintOf(odd) ?? says.strange(odd));
+    if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
+      throw new LanguageError(at, text === ":" ? says.format : says.conversion);
+    }
+    if (odd !== undefined) {
+      const before = tokens.map(({ kind }) => kind);
+      throw new LanguageError(at, signHintOf(odd, before) ?? says.strange(odd));
+    }
     if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
     else if (name !== undefined) {
       const kind = words.test(name) ? name : reserved.test(name) ? "reserved" : "name";

@@ -1,11 +1,14 @@
 import { LanguageError } from "./mistake.ts";
 import { compare, keyOf, negated } from "./operators.ts";
-import type { Call, Comprehension, Expression, Operation, Path } from "./syntax.ts";
+import type { Call, Comprehension, Expression, Name, Operation, Path } from "./syntax.ts";
 import { dictOf, isTrue, itemOf, lengthOf, memberOf, sumOf, textOf, typeOf } from "./value.ts";
 import { callsAfter, callsIn, written } from "./walk.ts";
-import { made, spend, type Work } from "./work.ts";
+import { made, spend, valueLimitBytes, type Work } from "./work.ts";
 
 export const itemLimit = 60;
+
+export const tooManyItems = (count: number): string =>
+  `A comprehension calls for ${itemLimit} items at most, and here are ${count}: filter them with \`if\`, or take smaller pages.`;
 
 /** What an evaluation asks of whoever drives it: a call's result, or the results of several evaluations in order. */
 export type Effect =
@@ -13,13 +16,19 @@ export type Effect =
   | { kind: "each"; runs: Evaluation<unknown[]>[]; calls: readonly Call[] };
 export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 
-/** The variables an expression sees, and which item of each comprehension it is evaluated for. */
+/** The variables an expression sees, those of comprehensions from the innermost outwards. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  bound?: { name: string; value: unknown; outer: Scope };
-  path: readonly number[];
+  bound?: { name: string; value: unknown; index: number; outer: Scope };
   work: Work;
 };
+
+/** Which item of each comprehension around it a scope is for, the outermost first. */
+function pathOf(scope: Scope): number[] {
+  const path: number[] = [];
+  for (let { bound } = scope; bound; { bound } = bound.outer) path.push(bound.index);
+  return path.toReversed();
+}
 
 /**
  * Evaluates an expression that was checked, step by step: it makes no call itself, but asks for it. Throws
@@ -31,7 +40,7 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
     case "literal":
       return node.value;
     case "name":
-      return lookUp(node.name, scope);
+      return lookUp(node, scope);
     case "list":
       return made(yield* evaluateAll(node.items, scope), scope.work, node.at);
     case "dict":
@@ -45,7 +54,8 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
     case "format": {
       let text = "";
       for (const part of node.parts) {
-        text += typeof part === "string" ? part : textOf(yield* evaluate(part, scope), part.at);
+        text += typeof part === "string" ? part : textOf(yield* evaluate(part, scope), scope.work, part.at);
+        if (text.length > valueLimitBytes) break;
       }
       return made(text, scope.work, node.at);
     }
@@ -58,7 +68,7 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
     default: {
       const args = new Map<string, unknown>();
       for (const { name, value } of node.args) args.set(name, yield* evaluate(value, scope));
-      return yield { kind: "call", call: node, args, path: scope.path };
+      return yield { kind: "call", call: node, args, path: pathOf(scope) };
     }
   }
 }
@@ -69,9 +79,12 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
   return values;
 }
 
-function lookUp(name: string, scope: Scope): unknown {
+function lookUp({ name, at }: Name, scope: Scope): unknown {
+  let passed = 0;
   for (let { bound } = scope; bound; { bound } = bound.outer) {
     if (bound.name === name) return bound.value;
+    passed += 1;
+    if (passed % 16 === 0) spend(scope.work, 1, at);
   }
   return scope.variables.get(name);
 }
@@ -133,8 +146,7 @@ function* comprehend(node: Comprehension, place: number, scope: Scope): Evaluati
   spend(scope.work, items.length, clause.at);
   const scopes = items.map((value: unknown, index): Scope => ({
     ...scope,
-    bound: { name: clause.name, value, outer: scope },
-    path: [...scope.path, index],
+    bound: { name: clause.name, value, index, outer: scope },
   }));
   const calls = callsAfter(node, place);
   if (calls.length > 0) return yield* comprehendCalls(node, place, scopes, calls);
@@ -161,8 +173,8 @@ function* comprehendCalls(
     clause = node.clauses[next];
   }
   if (left.length > itemLimit) {
-    const message = `A comprehension calls for ${itemLimit} items at most, and here are ${left.length}: filter them with \`if\`, or take smaller pages.`;
-    throw new LanguageError(node.clauses[place]?.at ?? node.at, message, { code: "too_many_items" });
+    const at = node.clauses[place]?.at ?? node.at;
+    throw new LanguageError(at, tooManyItems(left.length), { code: "too_many_items" });
   }
   const results = yield { kind: "each", runs: left.map((scope) => comprehend(node, next, scope)), calls };
   return (results as unknown[][]).flat();

@@ -1,8 +1,9 @@
 import type * as z from "zod";
 
 import type { Response } from "../../shared/answer.ts";
-import { Problem } from "../../shared/errors.ts";
+import { Problem, problemBody } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";
+import { brief } from "./brief.ts";
 import type { CodeResponse } from "./envelope.ts";
 import { execute, refusal } from "./execute.ts";
 import { errorCodes, failure, type Call, type Id } from "./json-rpc.ts";
@@ -21,53 +22,46 @@ export async function callTool(
 ): Promise<Response> {
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
-  if (tool === undefined) {
-    await chargeOne(door);
-    return failure(id, errorCodes.invalidParams, noTool(params["name"]));
-  }
-  const envelope = await run(tool, call, door);
-  const content = [{ type: "text", text: JSON.stringify(envelope) }];
+  if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
+  const given = ToolArguments.safeParse(params["arguments"]);
+  const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
+  const content = [{ type: "text", text: JSON.stringify(brief(envelope, given.data?.results)) }];
   return respond(id, { content, isError: envelope.status === "failed" });
 }
 
-/** Charges what is no program. */
-export const chargeOne = async (door: Door): Promise<void> =>
-  door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
-
 const noTool = (name: unknown): string =>
   `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name is a string"}; the tools are ${toolNames.join(" and ")}`;
+
+const refuse = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
+  refused(String(id), "invalid_argument", complaint(tool, wrong));
 
 /**
  * Clients use their small ids again in each connection: an id says which answer is meant, and only a `request_id`
  * that a program is sent again.
  */
-async function run(tool: string, { id, params }: Call, door: Door): Promise<CodeResponse> {
-  const given = ToolArguments.safeParse(params["arguments"]);
-  if (!given.success) {
-    await chargeOne(door);
-    return refused(String(id), "invalid_argument", complaint(tool, given.error));
-  }
-  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given.data;
+async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, door: Door): Promise<CodeResponse> {
+  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
   const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
-  if (sent === undefined) return execute(program, door);
   try {
-    return (await executeOnce(program, door)).envelope;
+    return sent === undefined ? await execute(program, door) : (await executeOnce(program, door)).envelope;
   } catch (error) {
-    // The model that sent it too early is the one to wait.
-    if (!(error instanceof Problem) || error.code !== "idempotency_in_flight") throw error;
-    await chargeOne(door);
-    return refused(requestId, error.code, error.message);
+    if (!(error instanceof Problem)) throw error;
+    // The model that sent it too early, or asked for too much at once, is the one to wait: what HTTP says it never sees.
+    if (error.code === "idempotency_in_flight") return refused(requestId, error.code, error.message);
+    if (error.code !== "rate_limited") throw error;
+    const { message, extras } = error;
+    return refused(requestId, error.code, message, problemBody(error, door.requestId), Number(extras["cost"]));
   }
 }
 
-/** The envelope of a call in which not even a program was found to run. */
-const refused = (requestId: string, code: string, message: string): CodeResponse =>
-  refusal(requestId, { code, message, line: 1, column: 1 });
+/** The envelope of a call in which not even a program was found to run, or none was let through. */
+const refused = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
+  refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
 
 const complaint = (tool: string, { issues }: z.ZodError): string => {
-  const wrong = issues.map(({ path, message }) => `${["arguments", ...path.map(String)].join(".")}: ${message}`);
-  return `${tool} takes code, a string that holds the program, and if you like dry_run, session_id and request_id. ${wrong.slice(0, 5).map(clipLine).join("; ")}`;
+  const wrong = issues
+    .slice(0, 5)
+    .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));
+  return `${tool} takes code, a string that holds the program, and if you like dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
 };
-
-const clipLine = (line: string): string => (line.length > 200 ? `${line.slice(0, 200)}…` : line);

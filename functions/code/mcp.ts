@@ -7,7 +7,7 @@ import { errorCodes, failure, idOf, readMessage, result, type Call } from "./jso
 import { eraOf, refuseByHeaders, revisions, type Era } from "./mcp-era.ts";
 import { legacyMethods } from "./mcp-legacy.ts";
 import { complete, modernMethods } from "./mcp-modern.ts";
-import { callTool, chargeOne } from "./mcp-tools.ts";
+import { callTool } from "./mcp-tools.ts";
 import { clip } from "./mistake.ts";
 import { checkOrigin } from "./origin.ts";
 
@@ -23,19 +23,14 @@ const eras = {
  */
 export async function mcp(request: Request, door: Door): Promise<Response> {
   const message = readMessage(request.body);
-  if (!message) {
-    await chargeOne(door);
-    return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
-  }
+  if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;
   const refused = refuseByHeaders(message, request.headers);
   if (id === undefined) return refused ?? { statusCode: 202 };
   const call: Call = { ...message, id };
   const era = eraOf(message, request.headers);
-  // A program is charged its score.
-  if (!refused && method === "tools/call") return callTool(call, door, eras[era].respond);
-  await chargeOne(door);
   if (refused) return refused;
+  if (method === "tools/call") return callTool(call, door, eras[era].respond);
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 

@@ -11,6 +11,8 @@ export type Mistake = {
   function?: string;
   /** What the same request over REST would be told in its body. */
   detail?: unknown;
+  /** What else is wrong with the same call. */
+  also?: Mistake[];
 };
 
 /** The only error that lexer and parser throw. */
@@ -24,4 +26,4 @@ export class LanguageError extends Error {
 }
 
 /** Names and literals as messages show them. */
-export const clip = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
+export const clip = (text: string, chars = 60): string => (text.length > chars ? `${text.slice(0, chars)}…` : text);

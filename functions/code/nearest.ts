@@ -1,29 +1,46 @@
+/** Names that are longer are nobody's misspelling: to compare two takes as long as both. */
+const comparedChars = 64;
+/** How many candidates are looked at: more than there are functions. */
+const comparedNames = 500;
+
 /**
  * The candidate closest to `word`, ignoring case: at most two characters inserted, dropped, changed or swapped, and at most
- * one in every three. Undefined when none is that close.
+ * one in every three. Undefined when none is that close, and for words of more than 64 characters. Looks at 500 candidates.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > comparedChars) return undefined;
+  const sought = word.toLowerCase();
   let [best, least]: [string | undefined, number] = [undefined, Math.min(2, Math.floor(word.length / 3)) + 1];
+  let left = comparedNames;
   for (const candidate of candidates) {
+    if (least === 0 || left === 0) break;
+    left -= 1;
     if (Math.abs(candidate.length - word.length) >= least) continue;
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    const distance = editDistance(sought, candidate.toLowerCase(), least);
     if (distance < least) [best, least] = [candidate, distance];
   }
   return best;
 }
 
-/** Levenshtein's distance with neighbours that changed places as one change, one row of the table at a time. */
-function editDistance(from: string, to: string): number {
-  let [before, row]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)];
+/**
+ * Levenshtein's distance with neighbours that changed places as one change, one row of the table at a time; `limit` where
+ * it is that or more. Cells further from the diagonal than that are not looked at.
+ */
+function editDistance(from: string, to: string, limit: number): number {
+  const far = limit + 1;
+  let [before, row, next] = [0, 1, 2].map(() => new Uint8Array(to.length + 1).fill(far)) as [Row, Row, Row];
+  for (let column = 0; column <= Math.min(to.length, limit); column += 1) row[column] = column;
   for (let line = 0; line < from.length; line += 1) {
-    const next = [line + 1];
-    for (let column = 0; column < to.length; column += 1) {
-      const changed = (row[column] ?? 0) + (from[line] === to[column] ? 0 : 1);
-      const isSwap = line > 0 && from[line] === to[column - 1] && from[line - 1] === to[column];
-      const swapped = isSwap ? (before[column - 1] ?? 0) + 1 : changed;
-      next.push(Math.min(changed, swapped, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+    const [first, last] = [Math.max(0, line - limit), Math.min(to.length, line + limit + 1)];
+    next[first] = first === 0 ? Math.min(far, line + 1) : far;
+    for (let column = first; column < last; column += 1) {
+      const changed = (row[column] ?? far) + (from[line] === to[column] ? 0 : 1);
+      const isSwap = line > 0 && column > 0 && from[line] === to[column - 1] && from[line - 1] === to[column];
+      const swapped = isSwap ? (before[column - 1] ?? far) + 1 : changed;
+      next[column + 1] = Math.min(far, changed, swapped, (row[column + 1] ?? far) + 1, (next[column] ?? far) + 1);
     }
-    [before, row] = [row, next];
+    [before, row, next] = [row, next, before];
   }
-  return row[to.length] ?? 0;
+  return Math.min(row[to.length] ?? far, limit);
 }
+type Row = Uint8Array;

@@ -1,4 +1,4 @@
-import { LanguageError } from "./mistake.ts";
+import { clip, LanguageError } from "./mistake.ts";
 import { isForbidden } from "./names.ts";
 import type { Operation, Position, Unary } from "./syntax.ts";
 import { areEqual, contains, isLess, isTrue, typeOf } from "./value.ts";
@@ -39,7 +39,7 @@ export function keyOf(key: unknown, members: ReadonlyMap<string, unknown>, at: P
     typeof key !== "string"
       ? `A key of a dict is a text, not a ${typeOf(key)}.`
       : members.has(key)
-        ? `The key ${JSON.stringify(key)} is given twice.`
+        ? `The key ${JSON.stringify(clip(key))} is given twice.`
         : `The name ${key} is not allowed.`;
   throw new LanguageError(at, wrong, { code: "type_error" });
 }

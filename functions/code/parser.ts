@@ -1,6 +1,7 @@
 import { readExpression } from "./expressions.ts";
-import { hintOf, statementHintOf } from "./hints.ts";
+import { hintOf, proseHintOf, statementHintOf } from "./hints.ts";
 import { tokenize } from "./lexer.ts";
+import { LanguageError } from "./mistake.ts";
 import { takeName } from "./names.ts";
 import { accept, at, expected, fault, peek, take, type Reader } from "./reader.ts";
 import { says } from "./sentences.ts";
@@ -11,6 +12,17 @@ import type { Program, Statement } from "./syntax.ts";
  * for f-strings. It may be indented as a whole. Throws LanguageError at the first fault.
  */
 export function parse(source: string): Program {
+  try {
+    return read(source);
+  } catch (error) {
+    const prose = proseHintOf(source);
+    if (prose === undefined) throw error;
+    const before = /^\s*/.exec(source)?.[0].split(/\r\n|\r|\n/) ?? [];
+    throw new LanguageError({ line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }, prose);
+  }
+}
+
+function read(source: string): Program {
   const reader: Reader = { tokens: tokenize(source), next: 0, depth: 0, calls: 0, read: readExpression };
   const statements: Statement[] = [];
   skipLineEnds(reader);

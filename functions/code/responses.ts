@@ -5,6 +5,8 @@ import type { Outcome } from "./runner.ts";
 import type { Call } from "./syntax.ts";
 
 export const resultLimitBytes = 1_048_576;
+/** Escaped, an answer may be as many times as long: with all the rest it stays below the 6 MB that a Lambda may answer. */
+const mostEscaped = 2.25;
 
 /**
  * One entry for each call that ran, in source order; after a failure one more for each call of the program that was not
@@ -22,9 +24,10 @@ export function responsesOf(
   const entryOf = (call: Call) => ({ index: responses.length, function: siteOf(call).fn.route.name });
   for (const one of ran) {
     if ("value" in one) {
-      const bytes = bytesOf(one.value);
-      const result = bytes <= room ? one.value : omission(bytes);
-      room -= bytes <= room ? bytes : 0;
+      const size = measure(one.value);
+      const isShown = size.room <= room;
+      const result = isShown ? one.value : omission(size.bytes);
+      if (isShown) room -= size.room;
       responses.push({ ...entryOf(one.call), status: "completed", result });
     } else if (error && !(one.error instanceof LanguageError)) {
       responses.push({ ...entryOf(one.call), status: "failed", error });
@@ -38,7 +41,15 @@ export function responsesOf(
   return responses;
 }
 
-const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+/** How long a value is as JSON; and the room it takes in an answer, which is more where much of it is escaped on its way. */
+function measure(value: unknown): { bytes: number; room: number } {
+  const json = JSON.stringify(value);
+  const bytes = Buffer.byteLength(json);
+  if (bytes > resultLimitBytes) return { bytes, room: bytes };
+  // A quote or backslash is two characters in the text of a protocol, and those are four in what the Lambda answers.
+  const escaped = json.match(/["\\]/g)?.length ?? 0;
+  return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / mostEscaped)) };
+}
 
 /** Stands where a result would be that the answer has no room for. */
 const omission = (bytes: number): { omitted_bytes: number; message: string } => ({
@@ -48,6 +59,6 @@ const omission = (bytes: number): { omitted_bytes: number; message: string } => 
 
 /** The last value as it is answered: it has as much room as all the results together. */
 export function shownValue(value: unknown): unknown {
-  const bytes = bytesOf(value);
-  return bytes <= resultLimitBytes ? value : omission(bytes);
+  const { bytes, room } = measure(value);
+  return room <= resultLimitBytes ? value : omission(bytes);
 }

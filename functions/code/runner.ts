@@ -3,8 +3,9 @@ import { evaluate, type Effect, type Evaluation, type Scope } from "./machine.ts
 import type { Call } from "./syntax.ts";
 import { stepLimit } from "./work.ts";
 
-/** A call that ran, and what came of it. */
-export type Ran = { call: Call; value: unknown } | { call: Call; error: unknown };
+/** A call that ran, and what came of it; of one that failed, with what it was given. */
+export type Ran = { call: Call; value: unknown } | Failed;
+export type Failed = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
 
 /** Makes a call; throws what it fails with. */
 export type Perform = (effect: Extract<Effect, { kind: "call" }>) => Promise<unknown>;
@@ -55,7 +56,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       const variables = new Map(
         [...needs].map(([name, index]) => [name, index === undefined ? options.session.get(name) : values[index]]),
       );
-      const scope: Scope = { variables, path: [], work: limits.work };
+      const scope: Scope = { variables, work: limits.work };
       try {
         values[place] = await drive(evaluate(statement.value, scope), lane, { ...options, ...limits });
         return { completed: true };
@@ -102,7 +103,7 @@ async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: Lane, m
     lane.ran.push({ call: effect.call, value });
     return value;
   } catch (error) {
-    if (!(error instanceof Over)) lane.ran.push({ call: effect.call, error });
+    if (!(error instanceof Over)) lane.ran.push({ call: effect.call, args: effect.args, error });
     throw error;
   } finally {
     free();

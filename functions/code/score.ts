@@ -1,7 +1,9 @@
 import type { CodeFunction } from "./code-function.ts";
+import type { Literal } from "./literal-arguments.ts";
 import { itemLimit } from "./machine.ts";
 import type { Shape } from "./shape.ts";
-import type { Call, Expression } from "./syntax.ts";
+import type { Comprehension, Expression } from "./syntax.ts";
+import { callsAfter } from "./walk.ts";
 
 export const scoreLimit = 1000;
 
@@ -10,14 +12,12 @@ export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
-/** The page size of a call to a list, as far as it is known; undefined for other functions. */
-export function pageSizeOf(call: Call, fn: CodeFunction): number | undefined {
-  if (!Object.hasOwn(fn.route.query.shape, "page_size")) return undefined;
-  const given = call.args.find(({ name }) => name === "page_size");
-  const parsed = fn.route.query.shape["page_size"]?.safeParse(
-    given?.value.kind === "literal" ? given.value.value : undefined,
-  );
-  if (given && given.value.kind !== "literal") return 100;
+/** The page size of a call to a list, as far as what is given is known; undefined for other functions. */
+export function pageSizeOf({ route }: CodeFunction, given: Literal | undefined): number | undefined {
+  const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;
+  if (!schema) return undefined;
+  if (given && given.unknown.length > 0) return 100;
+  const parsed = schema.safeParse(given?.value);
   return typeof parsed?.data === "number" ? parsed.data : scoreUnit;
 }
 
@@ -38,4 +38,17 @@ export function boundOf(over: Expression, { most }: Shape): number {
     return Math.min(mostItems, Math.max(0, Math.ceil(of.value)));
   }
   return most ?? itemLimit;
+}
+
+/** Whether a clause calls for more items than it may, whatever the run brings: in so many words, and without a filter. */
+export function callsForTooMany(node: Comprehension, place: number): boolean {
+  const [clause, next] = node.clauses.slice(place, place + 2);
+  if (clause?.kind !== "for" || next?.kind === "if") return false;
+  const { over } = clause;
+  const isKnown = over.kind === "list" || (over.kind === "range" && over.of.kind === "literal");
+  return (
+    isKnown &&
+    boundOf(over, over.kind === "list" ? { most: over.items.length } : {}) > itemLimit &&
+    callsAfter(node, place).length > 0
+  );
 }

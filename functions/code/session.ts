@@ -1,25 +1,31 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
+import { Problem } from "../../shared/errors.ts";
+import { backOff } from "../../shared/table/back-off.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Key } from "../../shared/table/writes.ts";
+import { isNoted, listedIn, listKey, noteUse, unlist, usedForMs } from "./session-list.ts";
 import { typeOf } from "./value.ts";
 import { sizeOf } from "./work.ts";
 
 /*
  * Access patterns
- *   the variables of a session   PRINCIPAL#<principal id> / SESSION#<SHA-256 of the session id>
+ *   the variables of a session   PRINCIPAL#<principal id> / SESSION#<SHA-256 of the session id, shortened>
+ * An item costs what it holds each time it is written: when a session was used without a change of its variables
+ * stands in the list of sessions.
  */
-const keyOf = (principalId: string, sessionId: string): Key => ({
-  PK: `PRINCIPAL#${principalId}`,
-  SK: `SESSION#${createHash("sha256").update(sessionId).digest("hex")}`,
-});
+const keyOf = (principalId: string, name: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: `SESSION#${name}` });
+
+/** What a session goes by in the table: 132 bits of the hash. */
+const nameOf = (sessionId: string): string => createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
 export const sessionLimitBytes = 262_144;
-const keptMs = 3_600_000;
 /** How much of what a program gives names is measured at most. */
 const measuredBytes = 4 * sessionLimitBytes;
+/** How often variables are given to a session that other programs keep changing. */
+const mostAttempts = 10;
 
 /** Why a variable that a program made is not there any more. */
 export type Gone = "secret" | "session_too_large";
@@ -32,9 +38,8 @@ const Stored = z.object({
   /** JSON, as values nest deeper than the table's own may. */
   variables: z.string(),
   created_at: z.string(),
-  last_used_at: z.string(),
-  expires_at: z.number(),
-  version: z.int(),
+  used_at: z.number(),
+  version: z.string(),
 });
 type Stored = z.output<typeof Stored>;
 
@@ -45,57 +50,102 @@ export type SessionPlace = { table: Table; principalId: string; sessionId: strin
 export type Session = {
   variables: Map<string, Kept>;
   createdAt?: string | undefined;
+  /** To five minutes. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
+  /** How much was read of it. */
+  bytes: number;
+  /** When its last use was noted; 0 where there is none. */
+  usedAt: number;
 };
 
 const variablesOf = ({ variables }: Stored): Map<string, Kept> =>
   new Map(Object.entries(z.record(z.string(), Kept).parse(JSON.parse(variables))));
 
-const isLive = (stored: Stored | undefined, now: Date): stored is Stored =>
-  stored !== undefined && stored.expires_at > now.getTime();
-
-const sessionOf = (stored: Stored): Session => ({
+const sessionOf = (stored: Stored, usedAt: number): Session => ({
   variables: variablesOf(stored),
   createdAt: stored.created_at,
-  lastUsedAt: stored.last_used_at,
-  expiresAt: new Date(stored.expires_at).toISOString(),
+  lastUsedAt: new Date(usedAt).toISOString(),
+  expiresAt: new Date(usedAt + usedForMs).toISOString(),
+  bytes: stored.variables.length,
+  usedAt,
 });
 
-/** The session as the last program left it; one that was not used for an hour is as one that never was: empty. */
-export async function loadSession({ table, principalId, sessionId, now }: SessionPlace): Promise<Session> {
-  const stored = await table.get(keyOf(principalId, sessionId), Stored);
-  return isLive(stored, now()) ? sessionOf(stored) : { variables: new Map() };
+type Found = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
+
+/** The session as it is stored, in one round trip with the list of all of them. */
+async function find({ table, principalId, sessionId, now }: SessionPlace): Promise<Found> {
+  const name = nameOf(sessionId);
+  const [item, list] = await table.getMany([keyOf(principalId, name), listKey(principalId)]);
+  const stored = item && Stored.parse(item);
+  const listed = listedIn(list);
+  const usedAt = Math.max(stored?.used_at ?? 0, listed.get(name) ?? 0);
+  return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
+
+/** The session as the last program left it; one that was not used for an hour is as one that never was: empty. */
+export async function loadSession(place: SessionPlace): Promise<Session> {
+  const { stored, usedAt, isLive } = await find(place);
+  return stored && isLive ? sessionOf(stored, usedAt) : { variables: new Map(), bytes: 0, usedAt: 0 };
+}
+
+/** Keeps a session that was loaded for another hour; nothing where there is none. Its variables are not written again. */
+export async function renewSession(place: SessionPlace, { usedAt }: Session): Promise<void> {
+  const { table, principalId, now } = place;
+  if (usedAt === 0 || isNoted(usedAt, now().getTime())) return;
+  const [list] = await table.getMany([listKey(principalId)]);
+  await use(place, listedIn(list), usedAt);
+}
+
+const use = async (
+  { table, principalId, sessionId, now }: SessionPlace,
+  listed: Map<string, number>,
+  usedAt: number,
+) => {
+  const ended = await noteUse(table, principalId, { name: nameOf(sessionId), usedAt }, listed, now().getTime());
+  // What is not deleted here ends by itself within the hour.
+  await Promise.allSettled(ended.map((name) => table.attempt({ delete: keyOf(principalId, name) })));
+};
 
 /**
  * Begins a session or renews it, and gives variables their new values; those of programs that run at the same time
- * stay, and of one that both give a value the last is kept. Answers the session, with what had no room in it as gone.
+ * stay, and of one that both give a value the last is kept. `charge` is told before anything is written how many bytes
+ * that is. Answers the session, with what had no room in it as gone.
  */
 export async function saveSession(
-  { table, principalId, sessionId, now }: SessionPlace,
+  place: SessionPlace,
   changes: ReadonlyMap<string, Kept> = new Map(),
+  charge: (bytes: number) => Promise<void> = async () => undefined,
 ): Promise<Session> {
-  const key = keyOf(principalId, sessionId);
-  return table.commit(async () => {
-    const [found, at] = [await table.get(key, Stored), now()];
-    const live = isLive(found, at) ? found : undefined;
+  const { table, principalId, sessionId, now } = place;
+  const key = keyOf(principalId, nameOf(sessionId));
+  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+    const [{ stored: found, listed, isLive, usedAt }, at] = [await find(place), now()];
+    const live = isLive ? found : undefined;
     const stored: Stored = {
       variables: textOf(merged(live ? variablesOf(live) : new Map(), changes)),
       created_at: live?.created_at ?? at.toISOString(),
-      last_used_at: at.toISOString(),
-      expires_at: at.getTime() + keptMs,
-      version: (found?.version ?? 0) + 1,
+      used_at: at.getTime(),
+      version: randomUUID(),
     };
-    const item = { ...key, ...stored, ttl: Math.ceil(stored.expires_at / 1000) };
-    const condition = found ? { version: found.version } : ("absent" as const);
-    return { writes: [{ put: item, if: condition }], value: sessionOf(stored) };
-  });
+    if (attempt === 1) await charge(stored.variables.length);
+    const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs) / 1000) };
+    const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
+    // The answer to our own write may have been lost, and the SDK have sent it again.
+    if (done.done || done.found["version"] === stored.version) {
+      await use(place, listed, live ? usedAt : 0);
+      return sessionOf(stored, stored.used_at);
+    }
+    await backOff(attempt);
+  }
+  throw new Problem("busy", "Too many programs give this session variables at once.", { retry_after: 1 });
 }
 
 /** Forgets a session and all its variables. */
 export async function endSession({ table, principalId, sessionId }: SessionPlace): Promise<void> {
-  await table.attempt({ delete: keyOf(principalId, sessionId) });
+  const name = nameOf(sessionId);
+  await table.attempt({ delete: keyOf(principalId, name) });
+  await unlist(table, principalId, name);
 }
 
 const textOf = (variables: ReadonlyMap<string, Kept>): string => JSON.stringify(Object.fromEntries(variables));
@@ -127,7 +177,8 @@ function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map
 
 /** Why a variable is not there, for whoever asks for it. */
 export const reasonOf: Record<Gone, string> = {
-  secret: "Its value held a secret, which a session never keeps: call the function and use its result in one program.",
+  secret:
+    "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
   session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 

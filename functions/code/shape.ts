@@ -1,8 +1,11 @@
 import * as z from "zod";
 
 import type { Route } from "../../shared/route.ts";
+import type { typeOf } from "./value.ts";
 
-type Schema = z.core.JSONSchema.BaseSchema;
+export type Schema = z.core.JSONSchema.BaseSchema;
+/** What a value is, as messages say it. */
+export type Type = ReturnType<typeof typeOf>;
 
 /** What is known of a value before the program runs: nothing where it has no schema. */
 export type Shape = {
@@ -12,6 +15,14 @@ export type Shape = {
   pageSize?: number;
   /** Of a list: how many items it holds at most. */
   most?: number;
+  /** Of what the program itself makes: what it is. */
+  type?: Type;
+  /** Of a dict the program makes: its members, where all their names are known. */
+  members?: ReadonlyMap<string, Shape>;
+  /** Of a list the program writes out: its items. */
+  items?: readonly Shape[];
+  /** Of a list the program makes: what all items have in common. */
+  item?: Shape;
 };
 
 const outputs = new WeakMap<Route, Shape>();
@@ -46,12 +57,36 @@ function findChoices(schema: Schema | boolean | undefined, definitions: Record<s
   return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
 }
 
+const typeNames = new Map<unknown, Type>([
+  ["array", "list"],
+  ["object", "dict"],
+  ["integer", "number"],
+]);
+
+/** What values a schema allows: undefined where that could be anything. */
+export function typesIn(schema: Schema | boolean, definitions: Record<string, Schema>): ReadonlySet<Type> | undefined {
+  const choices = choicesOf(schema, definitions);
+  if (choices.length === 0) return undefined;
+  return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as Type))));
+}
+
+/** What a value may be, null left out; undefined where that could be anything. */
+export function typesOf({ type, schema, definitions = {} }: Shape): ReadonlySet<Type> | undefined {
+  if (type !== undefined) return new Set([type]);
+  return schema === undefined ? undefined : typesIn(schema, definitions);
+}
+
 /** The shape of a step into a value, or why it cannot be made: the names that are there, or what the value is. */
 export type Stepped = { shape: Shape } | { members: () => string[] } | { type: string };
 
 /** Follows a member's name; an open dict may have any. */
 export function memberShape(shape: Shape, name: string): Stepped {
-  const { definitions = {} } = shape;
+  const { definitions = {}, type, members } = shape;
+  if (type !== undefined && type !== "dict") return { type };
+  if (members) {
+    const member = members.get(name);
+    return member ? { shape: member } : { members: () => [...members.keys()] };
+  }
   const choices = choicesOf(shape.schema, definitions);
   const dicts = choices.filter(({ type }) => type === "object");
   if (dicts.length === 0) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
@@ -72,7 +107,8 @@ export function memberShape(shape: Shape, name: string): Stepped {
 
 /** Follows an index into a list; a dict has none. */
 export function itemShape(shape: Shape): Stepped {
-  const { definitions = {} } = shape;
+  const { definitions = {}, type, item } = shape;
+  if (type !== undefined) return type === "list" ? { shape: item ?? {} } : { type };
   const choices = choicesOf(shape.schema, definitions);
   const list = choices.find(({ type }) => type === "array");
   if (!list) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
@@ -82,7 +118,7 @@ export function itemShape(shape: Shape): Stepped {
 
 const typeName = ({ type }: Schema): string => {
   const [name = "value"] = [type].flat();
-  return name === "array" ? "list" : name === "object" ? "dict" : name === "integer" ? "number" : name;
+  return typeNames.get(name) ?? name;
 };
 
 /** Whether a dict of this shape is a page, whose items are what a comprehension is to go over. */

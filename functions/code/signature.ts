@@ -1,18 +1,29 @@
 import * as z from "zod";
 
+import type { Route } from "../../shared/route.ts";
 import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
 import { typeText } from "./type-text.ts";
 
 /** One argument of a function, as a caller needs to know it. */
 export type Parameter = { name: string; type: string; required: boolean; description: string; default?: unknown };
 
+const known = new WeakMap<Route, Parameter[]>();
+
 /** The parameters of a function: path, query, body, each in the order of its schema. */
 export function parametersOf({ route }: CodeFunction): Parameter[] {
+  const parameters = known.get(route) ?? findParameters(route);
+  known.set(route, parameters);
+  return parameters;
+}
+
+function findParameters(route: Route): Parameter[] {
   const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
   const { properties = {}, required, $defs } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
   return Object.entries(properties).map(([name, schema]) => {
-    const { description = "", ...rest }: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;
-    const parameter = { name, type: typeText(schema, $defs), required: required?.includes(name) ?? false, description };
+    const rest: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;
+    const { description = $defs?.[rest.$ref?.replace("#/$defs/", "") ?? ""]?.description ?? "" } = rest;
+    const type = typeText(schema, $defs, { examples: true });
+    const parameter = { name, type, required: required?.includes(name) ?? false, description };
     return "default" in rest ? Object.assign(parameter, { default: rest.default }) : parameter;
   });
 }

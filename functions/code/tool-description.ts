@@ -1,3 +1,4 @@
+import { productName } from "../../shared/product-name.ts";
 import { catalogue } from "./catalogue.ts";
 import type { CodeFunction } from "./code-function.ts";
 import { budgetMs } from "./evaluator.ts";
@@ -10,7 +11,7 @@ import { parametersOf } from "./signature.ts";
  * by itself stands first.
  */
 export const executeDescription = (): string =>
-  `Runs a program of calls to the hosted-mail API and answers with the result of each.
+  `Runs a program of calls to the ${productName} and answers with the value of its last line.
 
 ${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
 
@@ -26,13 +27,15 @@ ${language(`ws = workspaces.list(account_id="…").items[0]`)}
 ${notation(reading())}
 ${catalogueText(({ route }) => route.access === "read")}`;
 
-const language = (begin: string): string => `Starlark (Python) without def, for and if: each line is a call or name = …
+const language = (
+  begin: string,
+): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …, and the last line is the answer: let it pick what you need.
 ${begin}
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
-Arguments have names. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions; accounts.list() says which accounts you see.
-The program is checked before anything runs: an error names the line and the mending, and nothing was done. If a call fails while running, those before it have taken effect, their results are in "responses", and the rest is skipped: send only what is left.
+Arguments have names. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions; accounts.list() tells your accounts.
+The program is checked before anything runs: an error names the line and the mending, and nothing was done. If a call fails while running, those before it stand, what they made is in "responses", and the rest is skipped: send only what is left.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
 const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");

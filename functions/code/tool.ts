@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { Results } from "./brief.ts";
 import { CodeRequest } from "./envelope.ts";
 import { queryDescription, executeDescription } from "./tool-description.ts";
 
@@ -17,6 +18,9 @@ export const ToolArguments = z.strictObject({
   request_id: CodeRequest.shape.request_id
     .optional()
     .meta({ description: "Send a program again with the same one, after a time-out, and nothing is done twice." }),
+  results: Results.optional().meta({
+    description: "last (the default): the last value, and of what only reads just the size; all: every call's result.",
+  }),
 });
 
 /** The hints are for the worst that a program can do. Looking things up asks registrars and the internet's DNS. */

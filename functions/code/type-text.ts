@@ -2,10 +2,19 @@ import type * as z from "zod";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
+type Options = {
+  /** Shows what a text may look like, where the schema says so, in place of how long it may be. */
+  examples?: boolean;
+};
+
 /** A JSON schema as a person would say it: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
-export function typeText(schema: Schema | boolean, definitions: Record<string, Schema> = {}): string {
+export function typeText(
+  schema: Schema | boolean,
+  definitions: Record<string, Schema> = {},
+  options: Options = {},
+): string {
   if (typeof schema === "boolean") return "anything";
-  const inner = (part: Schema | boolean): string => typeText(part, definitions);
+  const inner = (part: Schema | boolean): string => typeText(part, definitions, options);
   const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
   if (referred) return inner(referred);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
@@ -17,8 +26,11 @@ export function typeText(schema: Schema | boolean, definitions: Record<string, S
       return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? inner(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
     case "object":
       return schema.properties ? `dict {${members(schema, inner)}}` : "dict";
-    case "string":
+    case "string": {
+      const [like] = options.examples ? (schema.examples ?? []) : [];
+      if (typeof like === "string") return `string (such as ${JSON.stringify(like)})`;
       return `string${schema.format === undefined ? range(schema.minLength, schema.maxLength, " characters") : ` (${schema.format})`}`;
+    }
     case "integer":
     case "number":
       return schema.type + range(schema.minimum, schema.maximum);

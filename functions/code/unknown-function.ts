@@ -1,9 +1,9 @@
 import type { Catalogue } from "./code-function.ts";
-import { builtinHintOf, methodHintOf } from "./hints.ts";
 import { clip, type Mistake } from "./mistake.ts";
 import { nearest } from "./nearest.ts";
 import { signatureOf } from "./signature.ts";
 import type { Call } from "./syntax.ts";
+import { builtinHintOf, methodHintOf } from "./value-hints.ts";
 
 /** The verbs of other APIs for those of ours. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
@@ -16,21 +16,27 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["submit", ["add", "create", "send"]],
 ];
 
+/** What is longer is nobody's misspelling of a function. */
+const readChars = 100;
+
 /** The mistake of a call whose function is not there: names the one that was meant, else those that are close to it. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Mistake {
   const { name, at } = call;
   const mistake = { code: "unknown_function", at };
   const [root = "", ...members] = name.split(".");
   if (members.length > 0 && isVariable(root)) {
-    const of = [root, ...members.slice(0, -1)].join(".");
+    const of = clip([root, ...members.slice(0, -1)].join("."));
+    const [first] = call.args.flatMap(({ value }) => (value.kind === "literal" ? [value.value] : []));
+    const given = typeof first === "string" ? clip(first) : undefined;
     return {
       ...mistake,
-      message: `${clip(of)} is a value, no function. ${methodHintOf(members.at(-1) ?? "", clip(of))}`,
+      message: `${of} is a value, no function. ${methodHintOf(members.at(-1) ?? "", of, given)}`,
     };
   }
   const builtin = builtinHintOf(name);
   if (builtin !== undefined) return { ...mistake, message: builtin };
   const sentence = `There is no function ${clip(name)}.`;
+  if (name.length > readChars) return { ...mistake, message: `${sentence} ${finding}` };
   const meant = meantBy(name, [...catalogue.keys()]);
   if (meant !== undefined) return { ...mistake, message: `${sentence} Did you mean ${meant}?`, function: meant };
   return { ...mistake, message: `${sentence} ${candidates(name, catalogue)}` };
@@ -51,10 +57,8 @@ function meantBy(name: string, names: readonly string[]): string | undefined {
   const namespace = nearest(namespaceOf(plain), new Set(names.map(namespaceOf)));
   const here = names.filter((candidate) => namespaceOf(candidate) === namespace);
   const verb = verbOf(plain);
-  const same = here.find((candidate) => verbOf(candidate) === verb);
-  if (same !== undefined) return same;
-  const synonym = here.find((one) => verbs.some(([ours, others]) => ours === verbOf(one) && others.includes(verb)));
-  if (synonym !== undefined) return synonym;
+  const found = withVerb(verb, here) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
+  if (found !== undefined) return found;
   const [only, ...others] = names.filter((candidate) => verbOf(candidate) === verb);
   if (only !== undefined && others.length === 0) return only;
   // `workspaces_add`, `add_workspace`, `createWorkspace`: the words of a function in any order.
@@ -65,6 +69,22 @@ function meantBy(name: string, names: readonly string[]): string | undefined {
   });
 }
 
+const withVerb = (verb: string, names: readonly string[]): string | undefined =>
+  names.find((name) => verbOf(name) === verb) ??
+  names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
+
+/** The functions of namespaces that hold all words of this one, `dns_records` for `dns`: those with fewest others first. */
+function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
+  const words = wordsOf(namespace).filter((word) => word !== "");
+  const theirs = (name: string): string[] => wordsOf(namespaceOf(name));
+  return names
+    .filter((name) => words.length > 0 && words.every((word) => theirs(name).some((other) => isPlural(word, other))))
+    .toSorted((a, b) => theirs(a).length - theirs(b).length);
+}
+
+/** Whether two words are one, as singular or plural. */
+const isPlural = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
+
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
 const alike = (ours: string, theirs: string): boolean =>
   ours === theirs ||
@@ -72,15 +92,17 @@ const alike = (ours: string, theirs: string): boolean =>
   ours === `${theirs}es` ||
   verbs.some(([verb, others]) => verb === ours && others.includes(theirs));
 
-/** Those of the namespace that was meant, with their arguments; else those with a word of the name in theirs; else all. */
+const finding = 'functions.search(query="…") finds functions.';
+
+const knownVerbs = new Set(verbs.flatMap(([ours, others]) => [ours, ...others]));
+
+/** Those of the namespace that was meant, with their arguments; else those with a word of the name in theirs. */
 function candidates(name: string, catalogue: Catalogue): string {
   const names = [...catalogue.keys()];
   const namespace = nearest(namespaceOf(name), new Set(names.map(namespaceOf)));
   const among = [...catalogue.values()].filter(({ route }) => namespaceOf(route.name) === namespace);
   if (among.length > 0) return `Those of ${namespace} are: ${among.map((fn) => signatureOf(fn)).join(", ")}.`;
-  const words = wordsOf(snake(name)).filter((word) => word.length > 2);
+  const words = wordsOf(snake(name)).filter((word) => word.length > 2 && !knownVerbs.has(word));
   const related = names.filter((candidate) => words.some((word) => candidate.includes(word.replace(/s$/, ""))));
-  return related.length > 0
-    ? `Close to it are: ${related.slice(0, 20).join(", ")}.`
-    : `The functions are: ${names.join(", ")}.`;
+  return related.length > 0 ? `Close to it are: ${related.slice(0, 20).join(", ")}.` : finding;
 }

@@ -2,7 +2,7 @@ import { clip, LanguageError } from "./mistake.ts";
 import { isForbidden } from "./names.ts";
 import { nearest } from "./nearest.ts";
 import type { Position } from "./syntax.ts";
-import { made, spend, type Work } from "./work.ts";
+import { made, sizeOf, spend, type Work } from "./work.ts";
 
 /** What a value is, in Starlark's words where it has them. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
@@ -24,7 +24,7 @@ export function dictOf(members: Iterable<readonly [string, unknown]>): Record<st
 /** Empty texts, lists and dicts, 0, False and None are false, as in Starlark. */
 export function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
-  return isDict(value) ? Object.keys(value).length > 0 : Boolean(value);
+  return isDict(value) ? sizeOf(value).members > 0 : Boolean(value);
 }
 
 /** Deep equality: numbers by value, dicts whatever the order of their keys; different types are never equal. */
@@ -34,14 +34,22 @@ export function areEqual(a: unknown, b: unknown, work: Work, at: Position): bool
     return a.length === b.length && a.every((item, index) => areEqual(item, b[index], work, at));
   }
   if (!isDict(a) || !isDict(b)) return a === b;
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at))
-  );
+  const { members } = sizeOf(a);
+  if (members !== sizeOf(b).members) return false;
+  // All keys are listed before the first of them is compared.
+  spend(work, members, at);
+  return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at));
 }
 
 const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
+
+/** What is wrong with putting values of two types in order. */
+export const noOrder = (a: string, b: string): string =>
+  `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
+
+/** What is wrong with adding values of two types. */
+export const noSum = (a: string, b: string): string =>
+  `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
 
 /** Whether one number, or one text by its code points, comes before another. */
 export function isLess(a: unknown, b: unknown, work: Work, at: Position): boolean {
@@ -50,7 +58,7 @@ export function isLess(a: unknown, b: unknown, work: Work, at: Position): boolea
     spend(work, (a.length + b.length) >> 6, at);
     return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
   }
-  throw fault(at, `Only two numbers or two texts can be put in order, not a ${typeOf(a)} and a ${typeOf(b)}.`);
+  throw fault(at, noOrder(typeOf(a), typeOf(b)));
 }
 
 /** The sum of two numbers, or two texts or lists one after the other. */
@@ -58,8 +66,7 @@ export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown
   if (typeof a === "string" && typeof b === "string") return made(a + b, work, at);
   if (Array.isArray(a) && Array.isArray(b)) return made([...(a as unknown[]), ...(b as unknown[])], work, at);
   if (typeof a !== "number" || typeof b !== "number") {
-    const hint = typeof a === "string" || typeof b === "string" ? ' Put values in a text by an f-string, f"{x}".' : "";
-    throw fault(at, `\`+\` takes two numbers, two texts or two lists, not a ${typeOf(a)} and a ${typeOf(b)}.${hint}`);
+    throw fault(at, noSum(typeOf(a), typeOf(b)));
   }
   const sum = a + b;
   if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
@@ -91,16 +98,18 @@ export function lengthOf(value: unknown, work: Work, at: Position): number {
     spend(work, value.length >> 4, at);
     return Array.from(value).length;
   }
-  if (isDict(value)) return Object.keys(value).length;
+  if (isDict(value)) return sizeOf(value).members;
   throw fault(at, `len takes a text, a list or a dict, not a ${typeOf(value)}.`);
 }
 
-/** A value as it stands in an f-string. */
-export function textOf(value: unknown, at: Position): string {
+/** A value as it stands in an f-string: lists and dicts as JSON. */
+export function textOf(value: unknown, work: Work, at: Position): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
   if (typeof value === "boolean") return value ? "True" : "False";
-  throw fault(at, `An f-string takes texts, numbers and booleans, not a ${typeOf(value)}.`);
+  if (value === null || value === undefined) return "None";
+  spend(work, sizeOf(value).bytes >> 4, at);
+  return JSON.stringify(value);
 }
 
 const missing = (at: Position, message: string): LanguageError =>
@@ -108,8 +117,14 @@ const missing = (at: Position, message: string): LanguageError =>
 
 /** The names a sentence lists, with the nearest one first in it. */
 export function among(name: string, names: readonly string[], what: string): string {
-  const meant = nearest(name, names);
-  const listed = names.length > 0 ? ` It has: ${names.slice(0, 40).join(", ")}.` : "";
+  const meant = nearest(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
+  const listed =
+    names.length > 0
+      ? ` It has: ${names
+          .slice(0, 40)
+          .map((one) => clip(one))
+          .join(", ")}.`
+      : "";
   return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no ${what} at all.`}`;
 }
 
@@ -118,8 +133,12 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
   if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
-    const test = ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
-    throw missing(at, `${of()} has no member ${clip(name)}.${among(name, Object.keys(value), "members")}${test}`);
+    const hint = among(name, Object.keys(value), "members");
+    // A misspelt name is there for no dict.
+    const test = hint.includes("Did you mean")
+      ? ""
+      : ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
+    throw missing(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
   }
   if (Array.isArray(value)) {
     throw missing(

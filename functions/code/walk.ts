@@ -1,3 +1,4 @@
+import { clip } from "./mistake.ts";
 import type { Call, Comprehension, Expression } from "./syntax.ts";
 
 /** The expressions right inside of one, in the order in which they are evaluated. */
@@ -39,12 +40,16 @@ export function callsIn(node: Expression): readonly Call[] {
 
 /** The calls made for each item of a comprehension's clause: in the clauses after it, and in the element. */
 export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
-  partsOf(node)
-    .slice(clause + 1)
-    .flatMap(callsIn);
+  callsIn(node).length === 0
+    ? none
+    : partsOf(node)
+        .slice(clause + 1)
+        .flatMap(callsIn);
 
-/** How a message calls an expression: as it is written, shortened. */
-export function written(node: Expression, steps = Number.POSITIVE_INFINITY): string {
+/** How a message calls an expression: as it is written, shortened; of a path as many `steps`. */
+export const written = (node: Expression, steps?: number): string => clip(whole(node, steps));
+
+function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
   switch (node.kind) {
     case "name":
       return node.name;
@@ -52,12 +57,14 @@ export function written(node: Expression, steps = Number.POSITIVE_INFINITY): str
       return `${node.name}(…)`;
     case "path":
       return (
-        written(node.of) +
+        whole(node.of) +
         node.steps
           .slice(0, steps)
           .map((step) => (step.kind === "member" ? `.${step.name}` : `[${shortly(step.index)}]`))
           .join("")
       );
+    case "comprehension":
+      return "[…]";
     case "list":
       return "the list";
     case "dict":

@@ -2,7 +2,7 @@ import { LanguageError } from "./mistake.ts";
 import type { Position } from "./syntax.ts";
 
 export const stepLimit = 200_000;
-const valueLimitBytes = 4_194_304;
+export const valueLimitBytes = 4_194_304;
 const depthLimit = 64;
 
 /** What a program may still do besides its calls: one step for each expression evaluated and each item made. */
@@ -18,22 +18,24 @@ export function spend(work: Work, steps: number, at: Position): void {
   }
 }
 
-type Size = { bytes: number; depth: number };
+/** `members`: of a dict or list, how many it has. */
+type Size = { bytes: number; depth: number; members: number };
 
 /** A part that is in a value many times counts as often; it is measured once. */
 const sizes = new WeakMap<object, Size>();
 
 /** About how long a value is as JSON, and how deep it nests. */
 export function sizeOf(value: unknown): Size {
-  if (typeof value === "string") return { bytes: value.length + 2, depth: 0 };
-  if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0 };
+  if (typeof value === "string") return { bytes: value.length + 2, depth: 0, members: 0 };
+  if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0, members: 0 };
   const known = sizes.get(value);
   if (known) return known;
-  const size = { bytes: 2, depth: 0 };
+  const size = { bytes: 2, depth: 0, members: 0 };
   for (const [key, part] of Object.entries(value)) {
     const inner = sizeOf(part);
     size.bytes += inner.bytes + (Array.isArray(value) ? 1 : key.length + 4);
     size.depth = Math.max(size.depth, inner.depth);
+    size.members += 1;
   }
   size.depth += 1;
   sizes.set(value, size);

@@ -49,7 +49,11 @@ export const route = defineRoute({
       if (generate && value !== undefined) complain("value", "Give either a value, or generate: true");
       if (!generate && value === undefined) complain("value", "Give a value, or generate: true");
     })
-    .meta({ id: "MasterPasswordCreate", description: "A new master password." }),
+    .meta({
+      id: "MasterPasswordCreate",
+      description: "A new master password.",
+      examples: [{ name: "Office printer", generate: true }],
+    }),
   status: 201,
   output: Credential.extend({
     generated_secret: z

@@ -20,7 +20,10 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      option_id: OptionId.meta({ description: "An option of `dedicated_ips.available_options`." }),
+      option_id: OptionId.meta({
+        description: "An option of `dedicated_ips.available_options`.",
+        examples: ["eu-frankfurt"],
+      }),
       name: IpName.optional().meta({ description: "What it is to be called; its host's name if not given." }),
     })
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),

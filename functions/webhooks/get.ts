@@ -10,6 +10,7 @@ export const route = defineRoute({
   capability: "webhook.manage",
   etag: true,
   access: "read",
+  kept: false,
   params: WebhookParams,
   output: Webhook,
   run: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),

@@ -14,6 +14,7 @@ export const route = defineRoute({
   description: "The webhooks of the account, oldest first.",
   capability: "webhook.manage",
   access: "read",
+  kept: false,
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Webhook, "webhooks").meta({ id: "WebhookListResponse", description: "A page of webhooks." }),

@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "webhook.manage",
   etag: true,
   access: "write",
+  kept: false,
   params: WebhookParams,
   body: z
     .strictObject({

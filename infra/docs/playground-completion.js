@@ -1,3 +1,4 @@
+import { boundAt, membersAt } from "./playground-shapes.js";
 import { placeAt, variablesOf } from "./playground-text.js";
 
 const most = 30;
@@ -28,8 +29,14 @@ const callable = ({ name, summary, parameters }) => ({
   back: parameters.length > 0 ? 1 : 0,
 });
 
+/** The values that a parameter of this type has, where it has only these. */
+function valuesOf(type) {
+  if (type.startsWith("boolean")) return ["True", "False"];
+  return /^"[^"]*"( or ("[^"]*"|null))*$/.test(type) ? type.match(/"[^"]*"/g) : [];
+}
+
 function argument({ name, type, required, description }) {
-  const isText = /^(string|")/.test(type);
+  const isText = type.startsWith("string");
   return {
     label: name,
     detail: `${required ? "" : "optional, "}${type}`,
@@ -39,28 +46,58 @@ function argument({ name, type, required, description }) {
   };
 }
 
-/** What can stand at the caret: parameters of the call it is in, variables, functions. Only what is asked for is found in the middle of names. */
-export function choicesAt(text, caret, functions, isAsked) {
+const plain = (label, detail = "") => ({ label, detail, insert: label, back: 0 });
+
+const kindOf = (shape) => (shape?.members ? "dict" : shape ? "list" : "");
+
+/** The members of the value before the dot; undefined where nothing is known of it. */
+function memberChoices(text, caret, known, isAsked) {
+  const found = membersAt(text, caret, known);
+  if (!found) return undefined;
+  const choices = found.members.map(({ name, shape }) => plain(name, kindOf(shape)));
+  return { start: found.start, end: caret, choices: fitting(choices, found.word, isAsked ? 2 : 1) };
+}
+
+/** The values of the argument at the caret, a text with its quotes; undefined where they are not known. */
+function valueChoices(text, caret, { word, openText, start, argument: name }, called) {
+  const parameter = called?.parameters.find((one) => one.name === name);
+  const values = parameter ? valuesOf(parameter.type) : [];
+  if (values.length === 0) return undefined;
+  const quote = openText?.[0];
+  const begun = quote === undefined ? word : `"${openText.slice(1)}`;
+  const choices = values.map((value) => ({ ...plain(value), about: parameter.description }));
+  const end = text[caret] === quote ? caret + 1 : caret;
+  return { start, end, choices: fitting(choices, begun, begun === "" ? 3 : 1) };
+}
+
+/**
+ * What can stand at the caret: members of a value, values and names of parameters, variables, functions. Only what is
+ * asked for is found in the middle of names.
+ */
+export function choicesAt(text, caret, known, isAsked) {
+  const { functions } = known;
   const place = placeAt(text, caret);
-  if (!place || place.isText) return undefined;
-  const { word, start, call, wantsName } = place;
+  if (!place) return undefined;
+  const { word, openText, start, call, wantsName } = place;
   const called = call && functions.get(call.name);
+  const values = valueChoices(text, caret, place, called);
+  if (openText !== undefined) return values;
+  const members = memberChoices(text, caret, known, isAsked);
+  if (members) return members;
   if (wantsName && called) {
     const left = called.parameters.filter(({ name }) => !call.given.has(name) || name === word);
-    const choices = fitting(
-      [...left.filter(({ required }) => required), ...left.filter(({ required }) => !required)].map(argument),
-      word,
-      2,
-    );
-    return { start, choices };
+    const ordered = [...left.filter(({ required }) => required), ...left.filter(({ required }) => !required)];
+    return { start, end: caret, choices: fitting(ordered.map(argument), word, 2) };
   }
-  if (word === "" && !isAsked) return { start, choices: [] };
-  const variables = [...variablesOf(text)].map((name) => ({ label: name, detail: "variable", insert: name, back: 0 }));
-  return { start, choices: fitting([...variables, ...[...functions.values()].map(callable)], word, isAsked ? 2 : 1) };
+  const offered = values?.choices ?? [];
+  if (word === "" && !isAsked) return { start, end: caret, choices: offered };
+  const names = new Set([...boundAt(text, caret), ...variablesOf(text.slice(0, start))]);
+  const others = [...[...names].map((name) => plain(name, "variable")), ...[...functions.values()].map(callable)];
+  return { start, end: caret, choices: [...offered, ...fitting(others, word, isAsked ? 2 : 1)] };
 }
 
 /** The signature of the call that the caret is in, for a line beside the editor; undefined where there is none. */
-export function callAt(text, caret, functions) {
+export function callAt(text, caret, { functions }) {
   const place = placeAt(text, caret);
   return place?.call && functions.get(place.call.name);
 }

@@ -1,23 +1,17 @@
 import { callAt, choicesAt } from "./playground-completion.js";
 import { node } from "./playground-dom.js";
-import { tokensOf } from "./playground-text.js";
-
-/** Where a one-based line and column are in a text; columns count characters, not units of UTF-16. */
-export function offsetOf(text, { line, column }) {
-  const lines = text.split("\n");
-  const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
-  return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
-}
+import { offsetOf, tokensOf } from "./playground-text.js";
 
 /**
  * An editor over a plain text field, which keeps all that one has: undo, dictation, its keyboard on a phone. Its text is
- * painted beneath it. `functions` are what is completed, by name.
+ * painted beneath it. `known` is what is completed: `functions` by name, and the `shapes` of what they answer.
  */
 export class Editor {
   constructor({ field, paint, list, hint }) {
-    Object.assign(this, { field, paint, list, hint, functions: new Map(), choices: [], chosen: 0 });
+    const known = { functions: new Map(), shapes: [] };
+    Object.assign(this, { field, paint, list, hint, known, mistakes: [], choices: [], chosen: 0 });
     field.addEventListener("input", () => {
-      this.mistake = undefined;
+      this.mistakes = [];
       this.refresh();
       this.offer();
     });
@@ -37,16 +31,24 @@ export class Editor {
     return this.field.value;
   }
 
+  /** Replaces the text as if it had been written, so that it can be undone. */
   set text(text) {
-    this.field.value = text;
-    this.mistake = undefined;
+    this.field.focus();
+    this.field.setSelectionRange(0, this.text.length);
+    this.insert(text);
+    this.mistakes = [];
     this.close();
     this.refresh();
   }
 
-  /** Marks where a program is wrong; the mark goes with the next change. */
-  mark(place) {
-    this.mistake = place && offsetOf(this.text, place);
+  /** Writes in place of what is selected. What replaces it, `setRangeText`, cannot be undone by the person who writes. */
+  insert(text) {
+    if (!document.execCommand("insertText", false, text)) this.field.setRangeText(text);
+  }
+
+  /** Marks where a program is wrong; the marks go with the next change. */
+  mark(places) {
+    this.mistakes = places.map((place) => offsetOf(this.text, place));
     this.refresh();
   }
 
@@ -55,39 +57,43 @@ export class Editor {
     const at = offsetOf(this.text, place);
     this.field.focus();
     this.field.setSelectionRange(at, at);
-    this.paint.querySelector(".wrong")?.scrollIntoView({ block: "center" });
+    const marks = [...this.paint.querySelectorAll(".wrong")];
+    marks.findLast((mark) => Number(mark.dataset["at"]) <= at)?.scrollIntoView({ block: "center" });
   }
 
   refresh() {
-    this.paint.replaceChildren(
-      ...tokensOf(this.text).map(({ kind, text, at }) => {
-        const isWrong = this.mistake !== undefined && at <= this.mistake && this.mistake < at + text.length;
-        const isFunction = kind === "word" && this.functions.has(text);
-        const classes = [isFunction ? "function" : kind, ...(isWrong ? ["wrong"] : [])].join(" ");
-        return classes === "other" ? text : node("span", { className: classes }, text);
-      }),
-      ...(this.mistake !== undefined && this.mistake >= this.text.length
-        ? [node("span", { className: "wrong" }, " ")]
-        : []),
-      "\n",
-    );
-    this.field.setAttribute("aria-invalid", String(this.mistake !== undefined));
+    this.paint.replaceChildren(...tokensOf(this.text).flatMap((token) => this.painted(token)), "\n");
+    if (this.mistakes.some((at) => at >= this.text.length))
+      this.paint.lastChild.before(this.wrong(this.text.length, " "));
+    this.field.setAttribute("aria-invalid", String(this.mistakes.length > 0));
+  }
+
+  painted({ kind, text, at }) {
+    const isWrong = this.mistakes.some((mistake) => at <= mistake && mistake < at + text.length);
+    // Of the end of a line there is nothing to be seen.
+    if (isWrong && text.startsWith("\n")) return [this.wrong(at, " "), text];
+    const isFunction = kind === "word" && this.known.functions.has(text);
+    const className = isFunction ? "function" : kind;
+    if (isWrong) return [this.wrong(at, text, className)];
+    return [className === "other" ? text : node("span", { className }, text)];
+  }
+
+  wrong(at, text, className = "other") {
+    const mark = node("span", { className: `${className} wrong` }, text);
+    mark.dataset["at"] = String(at);
+    return mark;
   }
 
   offer(isAsked = false) {
     const { selectionStart, selectionEnd } = this.field;
     const found =
-      selectionStart === selectionEnd ? choicesAt(this.text, selectionStart, this.functions, isAsked) : undefined;
+      selectionStart === selectionEnd ? choicesAt(this.text, selectionStart, this.known, isAsked) : undefined;
     if (!found || found.choices.length === 0) {
       this.close();
       return;
     }
-    // Enter ends a line, unless somebody has begun to write a name or to choose one.
-    Object.assign(this, {
-      choices: found.choices,
-      start: found.start,
-      takesEnter: isAsked || found.start < selectionStart,
-    });
+    // Enter ends a line, unless somebody has begun to choose: what is written may be all there was to write.
+    Object.assign(this, { ...found, takesEnter: false });
     this.list.replaceChildren(
       ...found.choices.map(({ label, detail }, index) => {
         const item = node("li");
@@ -146,15 +152,14 @@ export class Editor {
     const { insert, back } = this.choices[index];
     this.field.focus();
     const isCalled = insert.endsWith("()") && this.text[this.field.selectionStart] === "(";
-    this.field.setSelectionRange(this.start, this.field.selectionStart);
+    this.field.setSelectionRange(this.start, this.end);
     const text = isCalled ? insert.slice(0, -2) : insert;
-    // What replaces it, `setRangeText`, cannot be undone by the person who writes.
-    if (!document.execCommand("insertText", false, text)) this.field.setRangeText(text);
+    this.insert(text);
     const caret = this.start + text.length - (isCalled ? 0 : back);
     this.field.setSelectionRange(caret, caret);
     this.refresh();
     this.close();
-    if (insert.endsWith("()") && back > 0) this.offer();
+    if ((insert.endsWith("()") && back > 0) || insert.endsWith("=")) this.offer();
   }
 
   close() {
@@ -179,7 +184,7 @@ export class Editor {
 
   /** Shows the parameters of the call that the caret is in. */
   tellCall() {
-    const called = callAt(this.text, this.field.selectionStart, this.functions);
+    const called = callAt(this.text, this.field.selectionStart, this.known);
     this.hint.replaceChildren();
     if (!called) return;
     const names = called.parameters.map(({ name, required }) =>

@@ -1,4 +1,5 @@
 import { node } from "./playground-dom.js";
+import { pointAt } from "./playground-text.js";
 
 const json = (value) => node("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
@@ -8,14 +9,14 @@ function summaryOf(value) {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (typeof value.omitted_bytes === "number") return "left out: too large";
   if (Array.isArray(value.items)) return `${value.items.length} of ${value.total ?? value.items.length} items`;
-  const name = value.name ?? value.email ?? value.id;
+  const name = value.name ?? value.primary_email ?? value.email ?? value.id;
   return typeof name === "string" ? name : `${Object.keys(value).length} members`;
 }
 
 const badge = (text, kind) => node("span", { className: `badge ${kind}` }, text);
 
 function callItem({ index, function: name, status, result, error }) {
-  const head = [node("span", { className: "index" }, `${index}`), node("code", {}, name), badge(status, status)];
+  const head = [node("span", { className: "index" }, `${index + 1}`), node("code", {}, name), badge(status, status)];
   if (status !== "completed") {
     const why = error ? [node("span", { className: "note" }, error.code)] : [];
     return node("li", {}, node("div", { className: "call" }, ...head, ...why));
@@ -29,22 +30,47 @@ function callItem({ index, function: name, status, result, error }) {
   return node("li", {}, node("details", {}, summary, json(result)));
 }
 
-/** The sentences wrap; the line of the program and the caret below it do not. */
-function messageParts(message) {
+/**
+ * The mistakes that a message tells, each with its place and its sentences: of the first, all up to its line of the program;
+ * of others, a line each. What is left of the message belongs to them all.
+ */
+export function mistakesIn({ message, line, column }) {
   const lines = message.split("\n");
-  if (!/^\s*\^/.test(lines.at(-1) ?? "")) return [node("p", { className: "prose" }, message)];
-  return [
-    node("p", { className: "prose" }, lines.slice(0, -2).join("\n")),
-    node("pre", {}, lines.slice(-2).join("\n")),
-  ];
+  const place = lines.indexOf(`line ${line}, column ${column}:`);
+  if (place < 0) return { mistakes: [{ line, column, text: message }], rest: "" };
+  const mistakes = [{ line, column, text: lines.slice(0, place).join("\n") }];
+  const rest = [];
+  for (const one of lines.slice(place + 3)) {
+    const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
+    if (text === undefined) rest.push(one);
+    else mistakes.push({ line: Number(at), column: Number(character), text });
+  }
+  const told = new RegExp(`^${mistakes.length - 1} more mistakes?:$`);
+  return { mistakes, rest: rest.filter((one) => !told.test(one)).join("\n") };
 }
 
-function errorBox({ code, message, line, column, detail }, goTo) {
+/** The sentences wrap; the line of the program and the caret below it do not. */
+function mistakeParts({ line, column, text }, code, goTo) {
   const show = node("button", { type: "button" }, `Go to line ${line}`);
   show.addEventListener("click", () => goTo({ line, column }));
+  return [node("p", { className: "prose" }, text), node("pre", { tabIndex: 0 }, pointAt(code, { line, column })), show];
+}
+
+function errorBox(error, program, goTo) {
+  const { mistakes, rest } = mistakesIn(error);
+  const [first, ...others] = mistakes.map((mistake) => mistakeParts(mistake, program, goTo));
+  const { detail } = error;
   const more =
     detail === undefined ? [] : [node("details", {}, node("summary", {}, "What REST would answer"), json(detail))];
-  return node("div", { className: "error" }, node("b", {}, code), ...messageParts(message), show, ...more);
+  return node(
+    "div",
+    { className: "error" },
+    node("b", {}, error.code),
+    ...first,
+    ...more,
+    ...others.map((parts) => node("div", { className: "mistake" }, ...parts)),
+    ...(rest === "" ? [] : [node("p", { className: "prose" }, rest)]),
+  );
 }
 
 const heldText = new Map([
@@ -59,7 +85,7 @@ function dryTable({ calls }) {
       "tr",
       {},
       ...[
-        [String(index)],
+        [String(index + 1)],
         [node("code", {}, name)],
         [String(line)],
         [access],
@@ -77,13 +103,14 @@ function dryTable({ calls }) {
 }
 
 /** The envelope of a program as something to read. */
-export function outcomeOf(envelope, goTo) {
+export function outcomeOf(envelope, program, goTo) {
   const { status, result, responses, dry_run, session, error } = envelope;
   const parts = [];
-  if (error) parts.push(errorBox(error, goTo));
+  if (error) parts.push(errorBox(error, program, goTo));
   if (dry_run) parts.push(dryTable(dry_run));
   if (responses.length > 0) parts.push(node("ol", { className: "calls" }, ...responses.map(callItem)));
-  if (!dry_run && (status === "completed" || result.last_value !== null)) {
+  // What failed has no outcome: its last value is what a call before that brought, which stands there too.
+  if (!dry_run && status === "completed") {
     const open = JSON.stringify(result.last_value).length < 4_000;
     parts.push(node("details", { open }, node("summary", {}, "Last value"), json(result.last_value)));
   }

@@ -27,7 +27,8 @@ const isOpenText = ({ kind, text }) => {
 
 /**
  * What stands at the caret: the word before it, the call it is an argument of (`call`, with the names that were given),
- * whether a name is wanted there, and whether it is inside of a text. Nothing inside of a comment.
+ * whether a name is wanted there or the value of an argument (`argument`), and the text it is inside of, if any. Nothing
+ * inside of a comment.
  */
 export function placeAt(text, caret) {
   const tokens = tokensOf(text.slice(0, caret));
@@ -42,15 +43,20 @@ export function placeAt(text, caret) {
     else if (open.at(-1)?.bracket === opener) open.pop();
   }
   const inner = open.at(-1);
-  const before = tokens.slice(inner ? inner.index + 1 : 0, word === "" ? undefined : -1);
-  const previous = before.findLast(({ text }) => text.trim() !== "")?.text;
+  const openText = last !== undefined && isOpenText(last) ? last.text : undefined;
+  const before = tokens.slice(inner ? inner.index + 1 : 0, word === "" && openText === undefined ? undefined : -1);
+  const [name, previous] = before
+    .filter(({ text }) => text.trim() !== "")
+    .slice(-2)
+    .map(({ text }) => text);
   const isCall = inner?.bracket === "(" && inner.name !== undefined;
   return {
     word,
-    isText: last !== undefined && isOpenText(last),
-    start: caret - word.length,
+    openText,
+    start: caret - (openText ?? word).length,
     call: isCall ? { name: inner.name, given: givenIn(text, inner, tokens) } : undefined,
-    wantsName: isCall && (previous === undefined || previous === ","),
+    wantsName: isCall && (name === undefined || name === "," || previous === ","),
+    argument: isCall && previous === "=" ? name : undefined,
   };
 }
 
@@ -72,6 +78,21 @@ function givenIn(text, { index }, tokens) {
     if (depth === 0 && token.kind === "word" && all[place + 1]?.text === "=") names.add(token.text);
   }
   return names;
+}
+
+/** Where a one-based line and column are in a text; columns count characters, not units of UTF-16. */
+export function offsetOf(text, { line, column }) {
+  const lines = text.split("\n");
+  const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
+}
+
+/** A line of a program with a caret under a column; of a long line, the part around it. */
+export function pointAt(text, { line, column }) {
+  const characters = [...(text.split(/\r\n|\r|\n/)[line - 1] ?? "")];
+  const from = Math.max(0, column - 51);
+  const padding = characters.slice(from, column - 1).map((one) => (one === "\t" ? "\t" : " "));
+  return `${characters.slice(from, from + 100).join("")}\n${padding.join("")}^`;
 }
 
 /** The variables that a program gives a value. */

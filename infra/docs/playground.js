@@ -1,5 +1,5 @@
 import { Editor } from "./playground-editor.js";
-import { outcomeOf, problemOf, statusOf } from "./playground-outcome.js";
+import { mistakesIn, outcomeOf, problemOf, statusOf } from "./playground-outcome.js";
 
 const place = (id) => document.getElementById(id);
 
@@ -31,10 +31,11 @@ function tell(text, kind = "") {
   place("status").textContent = text;
 }
 
-function showEnvelope(envelope, timing) {
+function showEnvelope(envelope, program, timing) {
   tell(statusOf(envelope, timing), envelope.status);
-  place("outcome").replaceChildren(...outcomeOf(envelope, (at) => editor.goTo(at)));
-  editor.mark(envelope.error);
+  place("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
+  // Who has gone on writing meanwhile has another program.
+  if (editor.text === program) editor.mark(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
 function offerAgain() {
@@ -67,7 +68,7 @@ async function send(body) {
     });
     const answer = await response.json();
     const ms = performance.now() - startedAt;
-    if (response.ok) showEnvelope(answer, { ms, isReplayed: response.headers.has("idempotency-replayed") });
+    if (response.ok) showEnvelope(answer, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
     else {
       tell(problemOf(response.status, answer), "failed");
       if ([409, 429, 500, 503].includes(response.status)) offerAgain();
@@ -113,11 +114,13 @@ place("new-session").addEventListener("click", () => {
   showSession();
 });
 
+const textOf = ([, code]) => code.replace("NUMBER", String(Date.now() % 1_000_000));
+
 place("examples").append(...examples.map(([name], index) => new Option(name, String(index))));
 place("examples").addEventListener("change", ({ target }) => {
-  // Names are taken once.
-  editor.text = examples[Number(target.value)][1].replace("NUMBER", String(Date.now() % 1_000_000));
-  editor.field.focus();
+  editor.text = textOf(examples[Number(target.value)]);
+  // The same one can be taken again.
+  target.value = "";
 });
 
 /** On one's own machine the product gives away the tokens of its demo; deployed there is no such path. */
@@ -150,7 +153,7 @@ place("demo-who").addEventListener("change", ({ target }) => {
 });
 
 showSession();
-editor.text = examples[0][1];
-const functions = await fetch("/docs/functions.json").then((answer) => answer.json());
-editor.functions = new Map(functions.map((one) => [one.name, one]));
+editor.refresh();
+const { functions, shapes } = await fetch("/docs/functions.json").then((answer) => answer.json());
+editor.known = { functions: new Map(functions.map((one) => [one.name, one])), shapes };
 editor.refresh();

@@ -20,8 +20,8 @@ export const ResourceType = z.enum([
 export type ResourceType = z.output<typeof ResourceType>;
 
 /** One thing inside an account. A thing's scopes are itself and everything that contains it but the account. */
-export type Scope = { type: ResourceType; id: string };
-const Scope = z.object({ type: ResourceType, id: z.string() });
+export const Scope = z.object({ type: ResourceType, id: z.string() });
+export type Scope = z.output<typeof Scope>;
 
 /** One grant as the decision needs it: a capability or a role, on a scope or on the whole account. */
 export const HeldGrant = z.object({

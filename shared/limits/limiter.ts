@@ -12,7 +12,9 @@ import {
   noteCharged,
   noteRefused,
   remaining,
+  secondsUntilFull,
   takeLeased,
+  waitMs,
   type Bucket,
 } from "./bucket.ts";
 import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./classes.ts";
@@ -36,6 +38,8 @@ export type Charge = {
   principalId: string;
   class: LimitClass;
   cost: number;
+  /** How much this request has paid before, of which `cost` is the rest. */
+  prepaid?: number;
   accountId?: string | undefined;
   /** Charge only where the account has a limit of its own: what counts elsewhere is paid for already. */
   onlyOwn?: boolean;
@@ -88,13 +92,14 @@ async function chargeTable(what: Charge, place: Place): Promise<RateState | unde
   const now = place.now().getTime();
   const name = [what.principalId, what.class, ...(own ? [what.accountId] : [])].join("#");
   const bucket = place.memory.buckets.get(name) ?? remember(place.memory.buckets, name, newBucket());
-  while (now >= bucket.deniedUntil) {
+  for (;;) {
     if (takeLeased(bucket, what.cost, now)) return stateOf(what, limit, bucket, now);
+    if (waitMs(bucket, limit, what, now) > 0) throw new RateLimited(what, limit, bucket, now);
     if (bucket.writing) {
       await bucket.writing.catch(() => undefined);
       continue;
     }
-    const writing = write(name, bucket, limit, what.cost, now, place.table);
+    const writing = write(name, bucket, limit, what, now, place.table);
     bucket.writing = writing;
     try {
       if (await writing) return stateOf(what, limit, bucket, now);
@@ -102,36 +107,30 @@ async function chargeTable(what: Charge, place: Place): Promise<RateState | unde
       bucket.writing = undefined;
     }
   }
-  throw tooMany(what, limit, bucket, now);
 }
 
 async function write(
   name: string,
   bucket: Bucket,
   limit: Limit,
-  cost: number,
+  what: Charge,
   now: number,
   table: Table,
 ): Promise<boolean> {
-  const amount = chargeOf(bucket, limit, cost, now);
-  const attempt = await table.attempt(writeOf(name, bucket, limit, amount.total, now));
-  if (!attempt.done) return noteRefused(bucket, limit, cost, Number(attempt.found["tat"] ?? 0), now);
-  noteCharged(bucket, Number(attempt.updated["tat"]), amount.ahead, now);
+  const { total, ahead } = chargeOf(bucket, limit, what, now);
+  const ceiling = ceilingOf(bucket, limit, what, total, now);
+  const attempt = await table.attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now));
+  if (!attempt.done) return noteRefused(bucket, limit, what, Number(attempt.found["tat"] ?? 0), now);
+  noteCharged(bucket, Number(attempt.updated["tat"]), ahead, now);
   return true;
 }
 
 /** An idle bucket begins at `now`, a busy one goes on from where it is. Arrival times only grow, so a busy one stays so. */
-function writeOf(name: string, { tat }: Bucket, limit: Limit, total: number, now: number): Write {
+function writeOf(name: string, { tat }: Bucket, forMs: number, ceiling: number, now: number): Write {
   const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
-  const cost = costMs(limit, total);
   return tat <= now
-    ? { update: rateKey(name), set: { tat: now + cost, ttl }, if: { absentOr: { tat: { atMost: now } } } }
-    : {
-        update: rateKey(name),
-        add: { tat: cost },
-        set: { ttl },
-        if: { tat: { atMost: ceilingOf(limit, total, now) } },
-      };
+    ? { update: rateKey(name), set: { tat: now + forMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
+    : { update: rateKey(name), add: { tat: forMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
 }
 
 /** The account's own limit where it has one, read once a minute; else that of the class. */
@@ -147,31 +146,40 @@ async function limitOf(what: Charge, { table, memory, now }: Place): Promise<{ l
   return own ? { limit: own, own: true } : { limit: limitClasses[what.class], own: false };
 }
 
-const secondsUntilFull = (limit: Limit, left: number): number =>
-  Math.ceil(((limit.burst - left) * 60) / limit.perMinute);
+const stateOf = (what: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
+  class: what.class,
+  limit,
+  remaining: remaining(bucket, limit, now),
+  resetSeconds: secondsUntilFull(bucket, limit, now),
+});
 
-function stateOf(what: Charge, limit: Limit, bucket: Bucket, now: number): RateState {
-  const left = remaining(bucket, limit, now);
-  return { class: what.class, limit, remaining: left, resetSeconds: secondsUntilFull(limit, left) };
-}
+/** A request for which there is no room; a cheaper one may have some. */
+class RateLimited extends Problem {
+  readonly state: RateState;
 
-function tooMany(what: Charge, limit: Limit, bucket: Bucket, now: number): Problem {
-  const retryAfter = Math.max(1, Math.ceil((bucket.deniedUntil - now) / 1000));
-  return new Problem("rate_limited", `Too many requests of the class ${what.class}: try again in ${retryAfter} s.`, {
-    retry_after: retryAfter,
-    limit_class: what.class,
-    per_minute: limit.perMinute,
-    burst: limit.burst,
-  });
+  constructor(what: Charge, limit: Limit, bucket: Bucket, now: number) {
+    const retryAfter = Math.max(1, Math.ceil(waitMs(bucket, limit, what, now) / 1000));
+    const state = stateOf(what, limit, bucket, now);
+    const cost = what.cost + (what.prepaid ?? 0);
+    const why =
+      cost === 1
+        ? `Too many requests of the class ${what.class}`
+        : `This counts as ${cost} requests of the class ${what.class}, and ${state.remaining} of ${limit.burst} are left`;
+    super("rate_limited", `${why}: try again in ${retryAfter} s.`, {
+      retry_after: retryAfter,
+      limit_class: what.class,
+      per_minute: limit.perMinute,
+      burst: limit.burst,
+      cost,
+      remaining: state.remaining,
+    });
+    this.state = state;
+  }
 }
 
 /** Where a caller stands whose request was refused for its limit; undefined for any other problem. */
-export function rateStateOf({ code, extras }: Problem): RateState | undefined {
-  const name = limitClassNames.find((candidate) => candidate === extras["limit_class"]);
-  if (code !== "rate_limited" || name === undefined) return undefined;
-  const limit = { perMinute: Number(extras["per_minute"]), burst: Number(extras["burst"]) };
-  return { class: name, limit, remaining: 0, resetSeconds: Number(extras["retry_after"]) };
-}
+export const rateStateOf = (problem: unknown): RateState | undefined =>
+  problem instanceof RateLimited ? problem.state : undefined;
 
 /**
  * The header fields of draft-ietf-httpapi-ratelimit-headers: the quota is the burst, and the window the

@@ -1,12 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 
-import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { chromium, type Browser } from "playwright-core";
 
-import { lambdas } from "../../infra/lambdas.ts";
-import { startGateway, type GatewayOptions } from "../../infra/local/gateway.ts";
-import { handlerOf } from "../support/request.ts";
+import type { GatewayOptions } from "../../infra/local/gateway.ts";
+import { serveProduct } from "../support/serve-product.ts";
 
 const executablePath = "/usr/bin/chromium";
 
@@ -24,33 +21,18 @@ const args = [
   "--disable-sync",
 ];
 
-/** An address that no other test comes from: strangers are told apart, and limited, by theirs. */
-const newSource = (): string => `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
-
-const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayProxyEventV2 => {
-  const { requestContext } = event;
-  return { ...event, requestContext: { ...requestContext, http: { ...requestContext.http, sourceIp } } };
-};
-
 export type Product = { browser: Browser; base: string; close: () => Promise<void> };
 
 /** A browser, and the product behind a gateway. */
 export async function openProduct(localPaths: GatewayOptions["localPaths"] = []): Promise<Product> {
-  const source = newSource();
-  const functions = await Promise.all(
-    lambdas.map(async (spec) => {
-      const handler = await handlerOf(spec);
-      return { ...spec, handler: (event: APIGatewayProxyEventV2) => handler(cameFrom(event, source)) };
-    }),
-  );
-  const gateway = await startGateway({ functions, localPaths, port: 0 });
+  const { base, close } = await serveProduct(localPaths);
   const browser = await chromium.launch({ executablePath, args });
   return {
     browser,
-    base: `http://127.0.0.1:${gateway.port}`,
+    base,
     close: async () => {
       await browser.close();
-      await gateway.stop();
+      await close();
     },
   };
 }

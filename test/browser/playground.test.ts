@@ -86,8 +86,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await status(page, "Dry run")).toContain("nothing was done · 2 calls would run · score 2");
     const rows = await page.locator("tbody tr").allInnerTexts();
     expect(rows.map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual([
-      "0 workspaces.list 1 read workspace.view yes",
-      "1 workspaces.add 2 write workspace.manage no",
+      "1 workspaces.list 1 read workspace.view yes",
+      "2 workspaces.add 2 write workspace.manage no",
     ]);
     expect(await names(account)).toEqual([]);
   });
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await program(page).pressSequentially("workspaces.ad");
     const options = page.locator("#choices li");
     expect(await options.allInnerTexts()).toEqual(["workspaces.add Create a workspace"]);
-    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
     expect(await program(page).inputValue()).toBe("workspaces.add()");
     expect(await options.locator("code").allInnerTexts()).toEqual(["account_id", "name"]);
     await page.keyboard.press("ArrowDown");

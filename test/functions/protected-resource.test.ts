@@ -23,8 +23,8 @@ test.each([
     resource: `https://127.0.0.1${path}`,
     authorization_servers: ["http://127.0.0.1/_local/issuer"],
     bearer_methods_supported: ["header"],
-    resource_name: "Hosted-mail API",
-    resource_documentation: "https://127.0.0.1/docs",
+    resource_name: "Hosted Mail API",
+    resource_documentation: "https://127.0.0.1/docs/authentication",
   });
 });
 
@@ -49,7 +49,7 @@ test("where the API has an address of its own, that is told, however a request c
   const event = eventOf("GET", `${wellKnown}/v1/public/mcp`);
   expect(protectedResource(event, [])).toMatchObject({
     resource: "https://api.example.com/v1/public/mcp",
-    resource_documentation: "https://api.example.com/docs",
+    resource_documentation: "https://api.example.com/docs/authentication",
   });
   expect(metadataUrlOf(eventOf("GET", "/v1/public/me"))).toBe(`https://api.example.com${wellKnown}`);
 });

@@ -63,11 +63,14 @@ export function sendInput({ method, path }: Route, input: Input, token?: string)
       [value].flat().map((one): [string, string] => [name, String(one)]),
     ),
   ).toString();
-  const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input.path[name])));
+  const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encoded(input.path[name]));
   const { headers = {}, raw, body } = input;
   const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   return request(method, query === "" ? target : `${target}?${query}`, { token, headers, body: sent });
 }
+
+/** Of a path that HTTP APIs decode twice. */
+const encoded = (value: unknown): string => encodeURIComponent(String(value).replaceAll("%", "%25"));
 
 /** Runs an input as a program of one call with literal arguments. */
 export function runInput(route: Route, { path, query, body }: Input, token?: string): Promise<Answer> {

@@ -113,6 +113,10 @@ export function toyDoor(now: () => Date = () => new Date()): Door {
   };
 }
 
+/** Whether a program has no mistake that is known before it runs. */
+export const isRight = (program: string): boolean =>
+  check(parse(program), { catalogue: toyCatalogue({ calls: [] }) }).mistakes.length === 0;
+
 /** Runs a program that has no mistake with a toy's functions. */
 export async function runToy(
   program: string,
@@ -125,7 +129,7 @@ export async function runToy(
     session: new Map([...(more.session ?? [])].map(([name]) => [name, undefined])),
   });
   const [mistake] = checked.mistakes;
-  if (mistake) throw new Error(mistake.message);
+  if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
   return evaluate(checked, more.door ?? toyDoor(), {
     explain: (mistake) => explain([mistake], program, catalogue),
     ...more,

@@ -33,7 +33,18 @@ const Body = z
     }
     checkPair(body, context);
   })
-  .meta({ id: "AuthorizationGrantCreate", description: "What to grant to whom." });
+  .meta({
+    id: "AuthorizationGrantCreate",
+    description: "What to grant to whom.",
+    examples: [
+      {
+        grant_kind: "capability",
+        subject_id: "11111111-1111-4111-8111-111111111111",
+        subject_type: "user",
+        capability_key: "mailbox.view",
+      },
+    ],
+  });
 
 function givenBy(accountId: string, body: z.output<typeof Body>): Grantable {
   const { grant_kind: kind, capability_key: capability } = body;

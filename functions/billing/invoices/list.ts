@@ -17,6 +17,7 @@ export const route = defineRoute({
   capability: "billing.view",
   access: "read",
   uses: ["files"],
+  kept: false,
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Invoice, "invoices").meta({ id: "InvoiceListResponse", description: "A page of invoices." }),

@@ -17,6 +17,7 @@ export const route = defineRoute({
   scope: "visible",
   access: "read",
   uses: ["files"],
+  kept: false,
   params: z.strictObject({
     account_id: Id.meta({ description: "The account's id." }),
     export_id: Id.meta({ description: "The export's id." }),

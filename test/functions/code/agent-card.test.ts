@@ -21,7 +21,7 @@ test("the agent card is public, and can be cached and asked for again by its ent
 test("the agent card says where the agent is, how it is spoken to, and with which credential", async () => {
   const { body } = await request("GET", path);
   expect(body).toMatchObject({
-    name: "Hosted Mail",
+    name: "Hosted Mail API",
     version: "1.0.0",
     supportedInterfaces: [
       {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { execute } from "../../../functions/code/execute.ts";
+import type { Door } from "../../../shared/invoke.ts";
 import { codeDoor, runFor } from "../../support/code-door.ts";
 import { newAccount, newMember, newSuperAdmin, newUser } from "../../support/world.ts";
 
@@ -74,15 +75,28 @@ test("a program with a mistake is answered as when it is run", async () => {
   expect(await runFor(user, "me.gt()", dry)).toEqual(await runFor(user, "me.gt()"));
 });
 
-test("a dry run counts 1, a run its score, before anything is called", async () => {
-  const door = codeDoor(newUser());
-  const costs: number[] = [];
-  const counted = { ...door, charge: async ({ cost }: { cost: number }) => void costs.push(cost) };
+test("a dry run counts 1, a run its score, of which its request has paid 1, before anything is called", async () => {
+  const costsOf = counting();
   const code = "accounts.list(page_size=100)\naccounts.list(page_size=100)";
-  await execute({ code, requestId: "r", dryRun: true }, counted);
-  await execute({ code, requestId: "r" }, counted);
-  expect(costs).toEqual([1, 8]);
+  expect(await costsOf({ code, dryRun: true })).toEqual([]);
+  expect(await costsOf({ code })).toEqual([{ cost: 7, prepaid: 1 }]);
 });
+
+test("a dry run counts the accounts that it has to look at", async () => {
+  const code = Array.from({ length: 50 }, () => `workspaces.list(account_id="${randomUUID()}")`).join("\n");
+  expect(await counting()({ code, dryRun: true })).toEqual([{ cost: 49, prepaid: 1 }]);
+});
+
+/** Runs programs, and tells what each is charged beside what its request paid. */
+function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object[]> {
+  const door = codeDoor(newUser());
+  return async (run) => {
+    const costs: object[] = [];
+    const charge: Door["charge"] = async ({ cost, prepaid }) => void costs.push({ cost, prepaid });
+    await execute({ ...run, requestId: "r" }, { ...door, charge });
+    return costs;
+  };
+}
 
 test("a program that may only read is refused as a whole for one function that writes", async () => {
   const { id, owner } = await newAccount();

@@ -35,7 +35,7 @@ test("the official client connects, lists and calls", async () => {
   const client = new Client(who);
   onTestFinished(() => client.close());
   await client.connect(new StreamableHTTPClientTransport(new URL(await startMcp()), optionsOf(account)));
-  expect(client.getServerVersion()).toMatchObject({ name: "code-api-public" });
+  expect(client.getServerVersion()).toMatchObject({ name: "hosted-mail-api" });
   await client.ping();
   await checkTools(client, account);
 });

@@ -8,7 +8,7 @@ const user = newUser();
 const version = "io.modelcontextprotocol/protocolVersion";
 const capabilities = "io.modelcontextprotocol/clientCapabilities";
 const revision = "2026-07-28";
-const serverInfo = { name: "code-api-public", title: "Code API (Public)", version: "1.0.0" };
+const serverInfo = { name: "hosted-mail-api", title: "Hosted Mail API", version: "1.0.0" };
 
 type Changes = { headers?: Record<string, string | undefined>; meta?: unknown; params?: Record<string, unknown> };
 

@@ -51,7 +51,7 @@ describe("a client of a revision with initialize connects:", () => {
     expect(body.result).toEqual({
       protocolVersion,
       capabilities: { tools: {} },
-      serverInfo: { name: "code-api-public", title: "Code API (Public)", version: "1.0.0" },
+      serverInfo: { name: "hosted-mail-api", title: "Hosted Mail API", version: "1.0.0" },
       instructions: expect.stringContaining("service_query"),
     });
   });
@@ -210,7 +210,7 @@ test.each([
   expect(await request("POST", path, withoutToken)).toMatchObject({ status: 403 });
 });
 
-test("what is no program is charged to the rate limit, right or wrong, but for notifications", async () => {
+test("what is no program is charged to the rate limit, right or wrong, and so is a notification", async () => {
   const { token } = newUser();
   const left = async (body: unknown): Promise<number | undefined> => {
     const { headers } = await request("POST", path, { token, body });
@@ -218,8 +218,8 @@ test("what is no program is charged to the rate limit, right or wrong, but for n
   };
   const wrong = call("tools/call", { name: "service_execute", arguments: {} });
   const bodies = [call("ping"), call("nothing"), [], "{", call("tools/call", { name: "other" }), wrong];
-  for (const body of bodies) expect(await left(body)).toBeLessThan(100);
-  expect(await left({ jsonrpc: "2.0", method: "notifications/initialized" })).toBeUndefined();
+  const notification = { jsonrpc: "2.0", method: "notifications/initialized", params: { _meta: {} } };
+  for (const body of [...bodies, notification]) expect(await left(body)).toBeLessThan(100);
 });
 
 test("no body and no header fields end in an error of ours, or in anything but one JSON object", async () => {

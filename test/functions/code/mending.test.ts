@@ -30,7 +30,12 @@ describe("what models write for want of knowing better is answered with what to 
     ["print", "x = me.get()\nprint(x)", "There is no print", "value alone on the last line"],
     ["return", "x = me.get()\nreturn x", "value alone on the last line"],
     ["a for loop", `for m in mailboxes.list(${a}).items:\n  me.get()`, "[f(x=m.id) for m in page.items]"],
-    ["an if statement", "x = me.get()\nif x.email:\n  me.get()", "filter in a comprehension"],
+    [
+      "an if statement",
+      "x = me.get()\nif x.email:\n  me.get()",
+      "filter in a comprehension",
+      "len(xs) == 0 and f(x=1)",
+    ],
     ["a function", "def f(x):\n  return x", "Functions cannot be defined"],
     ["a lambda", "x = lambda y: y", "Functions cannot be defined"],
     ["an arrow function", "x = me.get()\n[x].map(y => y.id)", "`=>`"],
@@ -63,7 +68,7 @@ describe("what models write for want of knowing better is answered with what to 
     ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
     ["join", "x = me.get()\n', '.join(x.email)", "Values have no methods|f-string"],
     ["length", `p = mailboxes.list(${a})\np.items.length`, "is a list|len("],
-    ["a slice", `mailboxes.list(${a}).items[:5]`, "[xs[i] for i in range(n)]"],
+    ["a slice", `mailboxes.list(${a}).items[:5]`, "[xs[i] for i in range(10) if i < len(xs)]", "page_size"],
     ["str and +", "x = me.get()\n'I am ' + str(x=x.id)", "write an f-string"],
     ["a conditional", "x = me.get()\nx.email if x else None", "condition and value or other"],
     ["a ternary", "x = me.get()\nx ? 1 : 2", "condition and value or other"],
@@ -76,13 +81,48 @@ describe("what models write for want of knowing better is answered with what to 
     ["is None", "x = None\nx is None", "Write `==` for `is`"],
     ["// comments", "// first\nme.get()", "A comment begins with `#`"],
     ["% formatting", "'%s' % me.get().id", "f-string"],
-    ["a dict comprehension", `{m.id: m for m in mailboxes.list(${a}).items}`, "Only lists have comprehensions"],
+    ["a dict comprehension", `{m.id: m for m in mailboxes.list(${a}).items}`, "no dict comprehensions"],
     ["enumerate", "[i for i in enumerate(x=[1])]", "range(len(xs))"],
     ["a page that is too large", `mailboxes.list(${a}, page_size=1000)`, "<=100", "page_size?: integer (1 to 100)"],
     ["a number as text", `mailboxes.list(${a}, page_size="50")`, "expected number, received string"],
     ["a choice that is none", `feedback.submit(${a}, category="bug", title="t", description="d")`, '"bug_report"'],
     ["an id that is none", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
-    ["a namespace alone", "workspaces", "A call needs its arguments in brackets"],
+    ["a namespace alone", "workspaces", "A call needs its arguments in brackets: `workspaces.list(account_id=…)`"],
+    ["a function without brackets", "me.get", "me.get is a function", "`me.get()`"],
+    ["a function of a deep namespace without brackets", "auth.groups.list", "`auth.groups.list(account_id=…)`"],
+    ["a namespace in short", `dns.list(${a})`, "Did you mean dns_records.list?", "Use: dns_records.list("],
+    [
+      "a request in words",
+      "Please list my domains",
+      "reads programs",
+      'domains.list(account_id="…")',
+      "functions.search",
+    ],
+    ["a question", "What domains do I have?", "reads programs"],
+    ["print without brackets", "print x", "There is no print"],
+    ["multiplication", 'x = "a" * 3', "There is no multiplication"],
+    ["spreading a list", "x = [*[1], 2]", "write `a + [b]`"],
+    ["spreading a dict", 'x = {**{"a": 1}}', "Dicts are not merged", "write each member"],
+    ["spreading arguments", "x = {}\nme.get(**x)", "`name=value`"],
+    ["powers", "2 ** 3", "There are no powers"],
+    ["division", "10 / 2", "There is no division"],
+    ["whole division", "10 // 2", "there is no division"],
+    ["a set", "{1, 2}", "There are no sets"],
+    ["with", "with me.get() as x:\n  x", "There is no `with`"],
+    ["a class", "class Box:\n  pass", "There are no classes"],
+    ["global", "global x", "Leave this word out", "known to every line after"],
+    ["None for what may be left out", `mailboxes.list(${a}, page_size=None)`, "page_size: leave the argument out"],
+    ["the same quotes in an f-string", 'x = me.get()\nf"{x["email"]}"', "the other quotes, f\"{x['a']}\""],
+    ["a text of a call in an f-string", 'f"{len(me.get(a="x"))}"', "the other quotes"],
+    ["a fence around a part", "me.get()\n```\nme.get()\n```", "Leave out the ``` lines"],
+    [
+      "endswith",
+      `[m for m in mailboxes.list(${a}).items if m.primary_email.endswith("@x.com")]`,
+      '`"@x.com" in m.primary_email`',
+    ],
+    ["upper", `[d.name.upper() for d in domains.list(${a}).items]`, "d.name is a value", "no methods"],
+    ["help", "help()", "functions.search(query="],
+    ["dir", "x = me.get()\ndir(x)", "functions.explain(name="],
   ])("%s", async (_, program, ...mending) => {
     const { status, responses, error } = await runFor(user, program);
     expect({ status, responses }).toEqual({ status: "failed", responses: [] });
@@ -90,6 +130,24 @@ describe("what models write for want of knowing better is answered with what to 
       expect(words.split("|").some((some) => error?.message.includes(some)) || error?.message).toBe(true);
     }
     expect(error?.message).toMatch(/\nline \d+, column \d+:\n/);
+  });
+});
+
+test("no message doubles its punctuation, or lists all functions", async () => {
+  for (const program of ['functions.explain(name="mailboxes.ad")', "zzz()", "list()", "x.list()"]) {
+    const { error } = await runFor(user, program);
+    expect(error?.message).not.toMatch(/[.?!]\./);
+    expect(error?.message.length).toBeLessThan(1_000);
+  }
+});
+
+test("a Markdown fence around the whole program is passed over, and lines keep their numbers", async () => {
+  const fenced = (program: string) => `\n\`\`\`python\n${program}\n\`\`\`\n`;
+  expect((await runFor(user, fenced("x = me.get()\nx.email"))).status).toBe("completed");
+  expect((await runFor(user, fenced("x = me.get()\nx.emial"))).error).toMatchObject({
+    line: 4,
+    column: 3,
+    message: expect.stringContaining("line 4, column 3:\nx.emial\n  ^"),
   });
 });
 

@@ -96,6 +96,7 @@ test("the tools are strict about their arguments and tell the worst that a progr
       "dry_run",
       "session_id",
       "request_id",
+      "results",
     ]);
   }
   const { description: _, inputSchema: __, ...hints } = execute;

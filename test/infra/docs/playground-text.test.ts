@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 type Place = {
   word: string;
   start: number;
-  isText: boolean;
+  openText: string | undefined;
   wantsName: boolean;
   call?: { name: string; given: Set<string> };
 };
@@ -49,8 +49,8 @@ describe("at the caret", () => {
     ["a value", "tags.add(name=na|)", { word: "na", wantsName: false, call: { name: "tags.add" } }],
     ["a value in a list", "tags.add(name=[na|", { word: "na", wantsName: false, call: undefined }],
     ["the name after a call inside", "a.b(x=c.d(y=1), |", { word: "", wantsName: true, call: { name: "a.b" } }],
-    ["a text in a call", 'tags.add(name="na|', { isText: true, call: { name: "tags.add" } }],
-    ["behind a text", 'tags.add(name="na"|', { isText: false }],
+    ["a text in a call", 'tags.add(name="na|', { openText: '"na', call: { name: "tags.add" } }],
+    ["behind a text", 'tags.add(name="na"|', { openText: undefined }],
     ["a bracket in a text", 'tags.add(name="(", |', { wantsName: true, call: { name: "tags.add" } }],
     ["grouping brackets", "(na|", { wantsName: false, call: undefined }],
   ])("there is %s", (_, marked, expected) => expect(place(marked)).toMatchObject(expected));

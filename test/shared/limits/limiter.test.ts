@@ -121,6 +121,43 @@ test("a large cost needs room for itself and fills the bucket; one above the bur
   expect(await passed([large({ memory, at: at + 41_000 })])).toBe(1);
 });
 
+test("who was refused something dear may have something cheap, and asking for the dear one again costs nothing", async () => {
+  const [ask, memory, at, usage] = [newCaller(), newLimiterMemory(), Date.now(), noUsage()];
+  const table = testTable(usage);
+  await ask({ memory, at, table });
+  await expect(ask({ memory, at, table, cost: 240 })).rejects.toMatchObject({
+    message: "This counts as 240 requests of the class default, and 99 of 100 are left: try again in 1 s.",
+    extras: { retry_after: 1, cost: 240, remaining: 99 },
+  });
+  const { calls } = usage;
+  expect(await passed([ask({ memory, at, table, cost: 240 })])).toBe(0);
+  expect(usage.calls).toBe(calls);
+  expect(await passed(Array.from({ length: 99 }, () => ask({ memory, at, table })))).toBe(99);
+  expect(await passed([ask({ memory, at, table })])).toBe(0);
+  expect(await passed([ask({ memory, at: at + 10_000, table, cost: 240 })])).toBe(1);
+});
+
+test("whoever is refused is let through after as long as they were told, however dear the request", async () => {
+  const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 9_000 }), cost: fc.integer({ min: 1, max: 150 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
+      const [ask, memory] = [newCaller(), newLimiterMemory()];
+      let at = Date.now();
+      for (const { afterMs, cost } of arrivals) {
+        at += afterMs;
+        const told = await ask({ memory, at, cost }).then(
+          () => 0,
+          ({ extras }: { extras: { retry_after: number } }) => extras.retry_after,
+        );
+        if (told === 0) continue;
+        at += told * 1_000;
+        expect(await passed([ask({ memory, at, cost })])).toBe(1);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
 test("classes and principals do not share a bucket", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const { burst: outbound } = limitClasses.outbound;
@@ -152,6 +189,14 @@ test("the headers say the quota, its window, what is left and when it is whole a
     "ratelimit-policy": '"default";q=100;w=10',
     ratelimit: '"default";r=99;t=1',
   });
+});
+
+test("the headers hide no debt: what was above the burst takes longer than the window to come back", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  const state = await ask({ memory, at, cost: 240 });
+  expect(state && rateHeaders(state)["ratelimit"]).toBe('"default";r=0;t=24');
+  const refused: unknown = await ask({ memory, at: at + 4_000 }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ state: { remaining: 0, resetSeconds: 20 }, extras: { retry_after: 11 } });
 });
 
 test(

@@ -1,0 +1,64 @@
+import * as z from "zod";
+
+import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** Stands for an id, and for the account's: whoever reads an example puts their own there. */
+const someId = "11111111-1111-4111-8111-111111111111";
+
+const formats: Record<string, string> = {
+  uuid: someId,
+  email: "ada@example.com",
+  uri: "https://example.com",
+  "date-time": "2026-01-31T09:00:00Z",
+};
+
+/** A call with the required arguments, which fit their schemas: examples of theirs, or else something of the kind. */
+export function exampleOf({ route }: CodeFunction): string {
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
+  const { properties = {}, required = [], $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+  // Some bodies need one of several members: those have an example as a whole.
+  const [{ ...given } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
+  const names = new Set([...required, ...Object.keys(given)]);
+  const args = [...names].map((name) => `${name}=${written(given[name] ?? valueOf(properties[name], $defs))}`);
+  return `${route.name}(${args.join(", ")})`;
+}
+
+function valueOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): unknown {
+  if (typeof schema !== "object") return "…";
+  const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
+  if (referred) return valueOf(referred, definitions);
+  const { examples, example, enum: choices } = schema as Schema & { example?: unknown };
+  for (const given of [examples?.[0], example, schema.const, choices?.[0], schema.default]) {
+    if (given !== undefined) return given;
+  }
+  const [choice] = schema.anyOf ?? schema.oneOf ?? [];
+  if (choice !== undefined) return valueOf(choice, definitions);
+  switch (schema.type) {
+    case "array":
+      return [valueOf(Array.isArray(schema.items) ? schema.items[0] : schema.items, definitions)];
+    case "object":
+      return Object.fromEntries(
+        (schema.required ?? []).map((name) => [name, valueOf(schema.properties?.[name], definitions)]),
+      );
+    case "integer":
+    case "number":
+      return Math.max(1, schema.minimum ?? 1);
+    case "boolean":
+      return true;
+    default:
+      return formats[schema.format ?? ""] ?? "…";
+  }
+}
+
+/** A value as a program writes it. */
+function written(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, member]) => `${JSON.stringify(key)}: ${written(member)}`)
+    .join(", ")}}`;
+}

@@ -1,0 +1,44 @@
+import type { Catalogue } from "./code-function.ts";
+import { clip } from "./mistake.ts";
+import { nearest } from "./nearest.ts";
+import { parametersOf } from "./signature.ts";
+import { among } from "./value.ts";
+
+/** What a program may name where it stands: variables, those of its session that are gone, and functions. */
+export type Known = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
+
+/** What is wrong with a name that no variable has; `members` are those that are read of it. */
+export function noVariable(name: string, members: readonly string[], { variables, gone, catalogue }: Known): string {
+  const sentence = `There is no variable ${clip(name)}.`;
+  if (gone !== undefined) return `${sentence} ${gone}`;
+  const dotted = [name, ...members.slice(0, 5)];
+  const prefixes = dotted.map((_, place) => dotted.slice(0, dotted.length - place).join("."));
+  const called = prefixes.find((prefix) => catalogue.has(prefix));
+  if (called !== undefined) {
+    return `${called} is a function: a call needs its arguments in brackets, \`${callOf(called, catalogue)}\`.`;
+  }
+  const meant = nearest(name, variables);
+  if (meant !== undefined) return `${sentence} Did you mean ${meant}?`;
+  const names = [...catalogue.keys()];
+  const namespace = prefixes.find((prefix) => names.some((other) => other.startsWith(`${prefix}.`)));
+  if (namespace === undefined) return `${sentence} Give it a value before this, or put text in quotes.`;
+  const there = names.filter((other) => other.startsWith(`${namespace}.`));
+  const likely = nearest(dotted.join("."), there) ?? there.find((other) => other.endsWith(".list")) ?? there[0] ?? "";
+  return `${sentence} A call needs its arguments in brackets: \`${callOf(likely, catalogue)}\`.`;
+}
+
+/** A call with the names of the arguments it needs. */
+function callOf(name: string, catalogue: Catalogue): string {
+  const fn = catalogue.get(name);
+  const needed = fn ? parametersOf(fn).filter(({ required }) => required) : [];
+  return `${name}(${needed.map(({ name }) => `${name}=…`).join(", ")})`;
+}
+
+/** What is wrong with a step into a value; `of` is how the program calls that. */
+export function misstep(stepped: { members: () => string[] } | { type: string }, key: string, of: string): string {
+  const step = clip(key);
+  if ("members" in stepped) return `${of} has no member ${step}.${among(key, stepped.members(), "members")}`;
+  return stepped.type === "list"
+    ? `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`
+    : `${of} is a ${stepped.type}, which has no ${/^-?\d/.test(key) ? "item" : "member"} ${step}.`;
+}

@@ -1,0 +1,193 @@
+import { describe, expect, test } from "vitest";
+
+import { request, type Answer } from "../../support/request.ts";
+import { newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";
+
+type Sent = { id?: string; key?: string };
+
+const send = ({ token }: Pick<User, "token">, code: string, { id = "r", key }: Sent = {}): Promise<Answer> =>
+  request("POST", "/v1/public/a2a", {
+    token,
+    body: { request_id: id, session_id: "s", code },
+    ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
+  });
+const isReplay = ({ headers }: Answer): boolean => headers["idempotency-replayed"] === "true";
+const workspacesOf = ({ id }: Account): string => `workspaces.list(account_id="${id}")`;
+const add = ({ id }: Account, name: string): string => `workspaces.add(account_id="${id}", name="${name}")`;
+
+async function made(account: Account, name: string): Promise<string> {
+  const { body } = await request("POST", `/v1/public/accounts/${account.id}/workspaces`, {
+    token: account.owner.token,
+    body: { name },
+  });
+  return body.id;
+}
+
+async function revokeAll({ id, owner }: Account, member: Pick<User, "id">): Promise<void> {
+  for (const kind of ["authorizations", "role-assignments"]) {
+    const path = `/v1/public/accounts/${id}/auth/${kind}`;
+    const { body } = await request("GET", `${path}?subject_id=${member.id}`, { token: owner.token });
+    for (const { id: grant } of body) await request("DELETE", `${path}/${grant}`, { token: owner.token });
+  }
+}
+
+async function assign({ id, owner }: Account, member: Pick<User, "id">, body: object): Promise<void> {
+  const subject = { subject_type: "user", subject_id: member.id };
+  const path = `/v1/public/accounts/${id}/auth/role-assignments`;
+  const answer = await request("POST", path, { token: owner.token, body: { ...subject, ...body } });
+  expect(answer.status).toBe(201);
+}
+
+describe("a program that is sent again by who may do less now", () => {
+  test.each([{}, { key: "k" }])(
+    "is not answered with what is stored, but refused as it would be (%j)",
+    async (sent) => {
+      const account = await newAccount();
+      const member = await newMember(account, { role: "manager" }, { role: "viewer" });
+      const code = `${workspacesOf(account)}\n${add(account, "Sales")}`;
+      const first = await send(member, code, sent);
+      expect(first.body.status).toBe("completed");
+      expect(isReplay(await send(member, code, sent))).toBe(true);
+      await revokeAll(account, member);
+      const again = await send(member, code, sent);
+      expect(isReplay(again)).toBe(false);
+      expect(again.body).toMatchObject({ status: "failed", error: { code: "not_found" } });
+      expect(again.text).not.toContain('Sales","status');
+    },
+  );
+
+  test("sees only what is left to them of what they saw", async () => {
+    const account = await newAccount();
+    const [one] = [await made(account, "One"), await made(account, "Two")];
+    const member = await newMember(account, { role: "viewer" });
+    expect((await send(member, workspacesOf(account))).body.result.last_value.total).toBe(2);
+    await revokeAll(account, member);
+    await assign(account, member, { role_key: "viewer", resource_type: "workspace", resource_id: one });
+    const again = await send(member, workspacesOf(account));
+    expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 1]);
+  });
+
+  test("is refused the answer of a write to what is gone, if they hold the capability elsewhere only", async () => {
+    const account = await newAccount();
+    const [mine, other] = [await made(account, "Mine"), await made(account, "Other")];
+    const member = await newMember(account, { role: "manager" });
+    const code = `workspaces.delete(account_id="${account.id}", workspace_id="${mine}")`;
+    expect((await send(member, code)).body.status).toBe("completed");
+    await revokeAll(account, member);
+    await assign(account, member, { role_key: "manager", resource_type: "workspace", resource_id: other });
+    expect((await send(member, code)).body).toMatchObject({ status: "failed", error: { code: "not_found" } });
+  });
+});
+
+test("a program that deleted what it is about is answered again, to who may still do such things", async () => {
+  const account = await newAccount();
+  const member = await newMember(account, { role: "manager" }, { role: "viewer" });
+  const mine = await made(account, "Mine");
+  const code = `workspaces.delete(account_id="${account.id}", workspace_id="${mine}")\n${add(account, "Next")}`;
+  const first = await send(member, code);
+  expect(first.body.status).toBe("completed");
+  await assign(account, member, { role_key: "billing_viewer" });
+  const more = await send(member, code);
+  expect([more.text, isReplay(more)]).toEqual([first.text, true]);
+});
+
+describe("with one Idempotency-Key", () => {
+  const missing = "00000000-0000-4000-8000-000000000000";
+  const failing = (account: Account) =>
+    `${add(account, "Sales")}\nworkspaces.get(account_id="${account.id}", workspace_id="${missing}")`;
+
+  test("a program that failed runs again, and no other one does: nothing is done twice", async () => {
+    const account = await newAccount();
+    const sent = { key: "k" };
+    expect((await send(account.owner, failing(account), sent)).body).toMatchObject({ status: "failed" });
+    for (const code of [`me.get()\n${add(account, "Sales")}`, add(account, "Other"), "me.get()"]) {
+      const other = await send(account.owner, code, sent);
+      expect(other).toMatchObject({ status: 422, body: { detail: [{ loc: ["header", "idempotency-key"] }] } });
+    }
+    const again = await send(account.owner, failing(account), sent);
+    expect(again.body.responses).toMatchObject([{ status: "completed" }, { status: "failed" }]);
+    expect((await send(account.owner, workspacesOf(account))).body.result.last_value.total).toBe(1);
+  });
+
+  test("a program with a mistake, of which nothing ran, may be mended", async () => {
+    const account = await newAccount();
+    const sent = { key: "k" };
+    expect((await send(account.owner, add(account, "Sales").replace("name", "nme"), sent)).body.status).toBe("failed");
+    expect((await send(account.owner, add(account, "Sales"), sent)).body.status).toBe("completed");
+  });
+
+  test("a message of A2A has that promise too, in place of its id", async () => {
+    const account = await newAccount();
+    const message = (code: string, messageId: string) => ({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "SendMessage",
+      params: {
+        message: { messageId, role: "ROLE_USER", contextId: "c", parts: [{ data: { code, request_id: "r" } }] },
+      },
+    });
+    const headers = { "a2a-version": "1.0", "idempotency-key": "k" };
+    const { token } = account.owner;
+    const tell = (code: string, id: string, more = {}) =>
+      request("POST", "/v1/public/a2a", { token, headers: { ...headers, ...more }, body: message(code, id) });
+    const first = await tell(add(account, "Sales"), "m1");
+    const again = await tell(add(account, "Sales"), "m2");
+    expect([again.body.result.task.artifacts, isReplay(again)]).toEqual([first.body.result.task.artifacts, true]);
+    expect(await tell("me.get()", "m3")).toMatchObject({ status: 422 });
+    expect((await tell("me.get()", "m4", { "idempotency-key": "a b" })).body.error).toMatchObject({ code: -32602 });
+  });
+});
+
+describe("every request counts, and says where its caller stands:", () => {
+  /** How many of 150 requests at once are let through, by their status. */
+  async function flood(token: string, sent: { body: unknown; headers?: Record<string, string> }) {
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, () => request("POST", "/v1/public/a2a", { token, ...sent })),
+    );
+    for (const { headers } of answers) expect(headers["ratelimit"]).toMatch(/^"default";r=\d+;t=\d+$/);
+    return Map.groupBy(answers, ({ status }) => status);
+  }
+
+  test("an envelope that is not as specified", async () => {
+    const { owner } = await newAccount();
+    const byStatus = await flood(owner.token, { body: {} });
+    expect(new Set(byStatus.keys())).toEqual(new Set([422, 429]));
+  });
+
+  test("a key that was used for another program", async () => {
+    const { owner } = await newAccount();
+    await send(owner, "me.get()", { key: "k" });
+    const body = { request_id: "r", session_id: "s", code: "accounts.list()" };
+    const byStatus = await flood(owner.token, { body, headers: { "idempotency-key": "k" } });
+    expect(new Set(byStatus.keys())).toEqual(new Set([422, 429]));
+  });
+
+  test("a notification, a body with a forbidden member, and one that is no message", async () => {
+    for (const body of ['{"jsonrpc":"2.0","method":"x"}', '{"jsonrpc":"2.0","__proto__":{}}', "[]", "{"]) {
+      const { owner } = await newAccount();
+      const { headers } = await request("POST", "/v1/public/mcp", { token: owner.token, body });
+      expect(headers["ratelimit"], body).toContain("r=99;");
+    }
+  });
+
+  test.each([1, 8, 60, 100])("a program of score %i costs that, and no more", async (score) => {
+    const { owner } = await newAccount();
+    const { headers } = await send(owner, "me.get()\n".repeat(score));
+    const left = Number(/r=(\d+)/.exec(headers["ratelimit"] ?? "")?.[1]);
+    expect(left).toBeGreaterThanOrEqual(100 - score);
+    expect(left).toBeLessThan(100 - score + 5);
+  });
+
+  test("a program above the quota needs a full bucket and leaves a debt; what is refused writes nothing", async () => {
+    const { owner } = await newAccount();
+    const more = "me.get()\n".repeat(150);
+    expect((await send(owner, more)).status).toBe(200);
+    expect((await send(owner, "me.get()", { id: "after" })).status).toBe(429);
+    const { owner: other } = await newAccount();
+    await send(other, "me.get()\n".repeat(50), { id: "first" });
+    expect((await send(other, more)).status).toBe(429);
+    for (const { id } of [owner, other]) {
+      expect(await testTable().between(`PRINCIPAL#${id}`, "IDEMPOTENCY#", "IDEMPOTENCY#~")).toHaveLength(1);
+    }
+  });
+});

@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { execute, type Run } from "../../../functions/code/execute.ts";
+import { executeOnce } from "../../../functions/code/once.ts";
+import { Problem } from "../../../shared/errors.ts";
+import type { Door } from "../../../shared/invoke.ts";
+import type { Charge } from "../../../shared/limits/limiter.ts";
+import { codeDoor, runFor } from "../../support/code-door.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
+
+const inSession = { sessionId: "s" };
+const noUsage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
+const minute = 60_000;
+
+/** Text that no packing makes smaller, as a program gives it names: some 240 KB. */
+const fullOf = (): string =>
+  Array.from({ length: 4 }, (_, index) => `v${index} = "${randomBytes(30_000).toString("hex")}"`).join("\n");
+async function fill(user: { id: string }): Promise<void> {
+  for (const line of fullOf().split("\n")) await runFor(user, line, inSession);
+}
+
+/** Runs programs of one user, and tells what each reads, writes and is charged. */
+function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
+  return async (code: string, { laterMs = 0, ...more }: Partial<Run> & { laterMs?: number } = {}) => {
+    const usage = noUsage();
+    const charged: number[] = [];
+    const charge: Door["charge"] = async ({ cost }: Charge) => {
+      if (cost > room) throw new Problem("rate_limited", "Too many");
+      charged.push(cost);
+    };
+    const now = () => new Date(Date.now() + laterMs);
+    const door = { ...codeDoor(user, now), table: testTable(usage), charge };
+    const answer = await execute({ code, requestId: "r", ...inSession, ...more }, door);
+    return { answer, charged, ...usage };
+  };
+}
+
+test("a program that only uses a full session writes nothing, and minutes later only when that was", async () => {
+  const user = newUser();
+  await fill(user);
+  const run = metered(user);
+  expect(await run("len(v0)")).toMatchObject({ answer: { status: "completed" }, writeUnits: 0 });
+  const later = await run("len(v0)", { laterMs: 6 * minute });
+  expect(later.writeUnits).toBeGreaterThan(0);
+  expect(later.writeUnits).toBeLessThanOrEqual(2);
+  expect(await run("len(v0)", { laterMs: 10 * minute })).toMatchObject({ writeUnits: 0 });
+  expect(await run("len(v0)", { laterMs: 65 * minute })).toMatchObject({ answer: { result: { last_value: 60_000 } } });
+});
+
+test("variables are written once, at the price of what the session holds, and that is charged", async () => {
+  const user = newUser();
+  await fill(user);
+  const run = metered(user);
+  const { writeUnits, charged } = await run("x = 1");
+  expect(writeUnits).toBeLessThan(260);
+  expect(charged).toEqual([58]);
+  expect((await run("len(v0)")).charged).toEqual([7]);
+  expect(await metered(newUser())("x = 1")).toMatchObject({ charged: [] });
+});
+
+test("variables for whose storing the rate limit has no room are told, and the program stands", async () => {
+  const user = newUser();
+  await fill(user);
+  const { answer, writeUnits } = await metered(user, 50)("x = me.get()");
+  expect(answer).toMatchObject({
+    status: "completed",
+    session: { not_kept: [{ name: "x", code: "not_stored", message: expect.stringContaining("rate limit") }] },
+  });
+  expect(writeUnits).toBe(0);
+});
+
+test("a hundred sessions of a principal live: another one ends the one that was not used for the longest time", async () => {
+  const user = newUser();
+  const start = Date.now();
+  const at = (index: number) => ({ sessionId: `s${index}`, now: () => new Date(start + index * 1_000) });
+  for (let index = 0; index < 102; index += 1) await runFor(user, `x = ${index}`, at(index));
+  for (const index of [0, 1]) {
+    expect((await runFor(user, "x", { ...at(200), sessionId: `s${index}` })).error?.code).toBe("unknown_variable");
+  }
+  for (const index of [2, 50, 101]) {
+    expect((await runFor(user, "x", { ...at(200), sessionId: `s${index}` })).result.last_value).toBe(index);
+  }
+  const items = await testTable().between(`PRINCIPAL#${user.id}`, "SESSION#", "SESSION#~");
+  expect(items).toHaveLength(100);
+});
+
+test("what ended a session leaves nothing of it that a program at the same time could bring back", async () => {
+  const user = newUser();
+  await runFor(user, "old = 1", inSession);
+  await Promise.all([
+    runFor(user, "auth.session.end()", inSession),
+    ...Array.from({ length: 4 }, (_, index) => runFor(user, `new${index} = 1`, inSession)),
+  ]);
+  await runFor(user, "auth.session.end()\nlast = 1", inSession);
+  const { result } = await runFor(user, "[v.name for v in auth.session.get().variables]", inSession);
+  expect(result.last_value).toEqual(["last"]);
+});
+
+test("a program that may only read leaves what others named as it is, and says so", async () => {
+  const user = newUser();
+  await runFor(user, "target = 'mine'", inSession);
+  const { status, session } = await runFor(user, "target = 'other'\nmore = 1", { ...inSession, readOnly: true });
+  expect(status).toBe("completed");
+  expect(session?.not_kept.map(({ name, code }) => `${name} ${code}`)).toEqual(["target read_only", "more read_only"]);
+  expect((await runFor(user, "target", { ...inSession, readOnly: true })).result.last_value).toBe("mine");
+  expect((await runFor(user, "more", inSession)).error?.code).toBe("unknown_variable");
+});
+
+test("service_query gives the variables of a session no other values", async () => {
+  const { token } = newUser();
+  const call = async (name: string, code: string) => {
+    const params = { name, arguments: { code, session_id: "s" } };
+    const { body } = await request("POST", "/v1/public/mcp", {
+      token,
+      body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+    });
+    return JSON.parse(body.result.content[0].text);
+  };
+  await call("service_execute", "target = 'mine'");
+  expect(await call("service_query", "target = 'other'")).toMatchObject({
+    session: { not_kept: [{ name: "target", code: "read_only" }] },
+  });
+  expect((await call("service_execute", "target")).result.last_value).toBe("mine");
+});
+
+test("addresses that are keys themselves are answered, and stored neither in a session nor for a repeat", async () => {
+  const account = await newAccount();
+  const add = `webhooks.add(account_id="${account.id}", url="https://hooks.example.com/in?key=hush", event_types=["*"])`;
+  expect((await runFor(account.owner, add)).status).toBe("completed");
+  const code = `hooks = webhooks.list(account_id="${account.id}")\nurl = hooks.items[0].url\nn = 1\nhooks`;
+  const run = () => executeOnce({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  const { envelope } = await run();
+  expect(JSON.stringify(envelope.result)).toContain("hush");
+  expect(envelope.session?.not_kept.map(({ name, code: why }) => `${name} ${why}`)).toEqual([
+    "hooks secret",
+    "url secret",
+  ]);
+  const stored = JSON.stringify(await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~"));
+  expect(stored).not.toContain("hush");
+  expect(stored).not.toContain("code.request");
+  expect(await run()).toMatchObject({ replayed: false });
+});
+
+test("a session is its principal's: another token of a service account has it, another principal has not", async () => {
+  const account = await newAccount();
+  const one = await newServiceAccount(account, { role: "viewer" });
+  const other = await newServiceAccount(account, { role: "viewer" });
+  const send = (token: string, code: string, id: string) =>
+    request("POST", "/v1/public/a2a", { token, body: { request_id: id, session_id: "s", code } });
+  await send(one.token, "x = 1", "a");
+  expect((await send(one.token, "x", "b")).body.result.last_value).toBe(1);
+  expect((await send(other.token, "x", "b")).body.error.code).toBe("unknown_variable");
+});

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-import { Duration } from "aws-cdk-lib";
+import { Duration, Validations } from "aws-cdk-lib";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
@@ -19,6 +19,8 @@ export type Common = {
   logGroup: LogGroup;
   bundleDir: string;
   environment: Record<string, string>;
+  /** Whether X-Ray gets a trace of each call. */
+  trace: boolean;
 };
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
@@ -50,6 +52,8 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
   description: string;
   timeoutSeconds: number;
+  /** The partitions that it may reach, with `*` for any characters; all if not said. */
+  keys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
 };
 
@@ -93,36 +97,53 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     // One line a request is ours; the platform speaks up about time-outs and crashes only.
     systemLogLevelV2: lambda.SystemLogLevel.WARN,
   });
+  // The construct's own `tracing` attaches a policy from outside to every role.
+  if (common.trace) cfn(added).addPropertyOverride("TracingConfig.Mode", "Active");
   return setLogicalId(added, functionId(spec.name));
 }
 
-function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGroup }: Common): Role {
+const traceActions = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
+
+const cfn = (added: lambda.Function): lambda.CfnFunction => added.node.defaultChild as lambda.CfnFunction;
+
+function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGroup, trace }: Common): Role {
   const { side, uses = [] } = spec;
   const actions = tableActions[spec.access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
-      ...(actions.length > 0 ? { table: allow(actions, table.tableArn) } : {}),
+      ...(actions.length > 0 ? { table: allowTable(actions, table.tableArn, spec.keys) } : {}),
       ...portPolicies(side, uses, outside),
       ...spec.policies,
+      ...(trace ? { trace: allow(traceActions, "*") } : {}),
     },
   });
-  acknowledgePorts(role, uses);
+  if (trace) {
+    const reason = "X-Ray knows no resources that traces are sent to.";
+    Validations.of(role).acknowledge({ id: "AwsSolutions-IAM5[Resource::*]", reason });
+  }
+  acknowledgePorts(role, uses, outside);
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
+
+/** The partition keys of an item, of every item of a batch and of every part of a transaction are DynamoDB's leading keys. */
+const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
+  new PolicyDocument({
+    statements: [
+      new PolicyStatement({
+        actions: [...actions],
+        resources: [tableArn],
+        ...(keys === undefined
+          ? {}
+          : { conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [...keys] } } }),
+      }),
+    ],
+  });
 
 /**
  * A function that only reads still charges its caller's rate limit and notes when a service account's token was last
  * used, each by one update outside of any transaction, and may write no other item.
  */
 const allowNotingCallers = (tableArn: string): PolicyDocument =>
-  new PolicyDocument({
-    statements: [
-      new PolicyStatement({
-        actions: ["dynamodb:UpdateItem"],
-        resources: [tableArn],
-        conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
-      }),
-    ],
-  });
+  allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"]);

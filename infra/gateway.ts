@@ -6,10 +6,14 @@ import type { Construct } from "constructs";
 
 import type { Config } from "./config.ts";
 import { corsRules } from "./cors.ts";
+import { gatewayName } from "./domain.ts";
 import { functionId } from "./functions.ts";
-import type { LambdaSpec } from "./lambdas.ts";
+import { originAuthorizer, type LambdaSpec } from "./lambdas.ts";
 
 type PathItem = Record<string, unknown>;
+
+/** The HTTP API, and its one stage. */
+export type Gateway = { api: CfnApi; stage: CfnStage };
 
 /** The HTTP API, all of it one OpenAPI definition made from the triggers, and its `$default` stage. */
 export function addGateway(
@@ -18,16 +22,20 @@ export function addGateway(
   invokeRoles: ReadonlyMap<string, Role>,
   accessLogs: LogGroup,
   config: Config,
-): CfnApi {
+): Gateway {
+  const name = gatewayName(config);
+  const authorizer = config.edge && invokeRoles.get(originAuthorizer.name)?.roleArn;
   const api = new CfnApi(scope, "Api", {
     body: {
       openapi: "3.0.1",
       info: { title: `hosted-mail-${config.stage}`, version: "1" },
-      paths: pathsOf(lambdas, invokeRoles),
+      ...(name === undefined ? {} : onlyBy(name)),
+      paths: pathsOf(lambdas, invokeRoles, authorizer === undefined ? {} : { security: [{ [scheme]: [] }] }),
+      ...(authorizer === undefined ? {} : { components: { securitySchemes: { [scheme]: asking(authorizer) } } }),
       ...(config.allowedOrigins.length > 0 ? { "x-amazon-apigateway-cors": cors(config.allowedOrigins) } : {}),
     },
   });
-  new CfnStage(scope, "Stage", {
+  const stage = new CfnStage(scope, "Stage", {
     apiId: api.ref,
     stageName: "$default",
     autoDeploy: true,
@@ -36,18 +44,61 @@ export function addGateway(
       throttlingRateLimit: config.throttleRatePerSecond,
       throttlingBurstLimit: config.throttleBurst,
     },
+    ...(Object.keys(config.routeThrottles).length > 0 ? { routeSettings: throttlesOf(lambdas, config) } : {}),
   });
-  return api;
+  return { api, stage };
 }
 
-function pathsOf(lambdas: readonly LambdaSpec[], roles: ReadonlyMap<string, Role>): Record<string, PathItem> {
+/** The throttles of their own that routes have, by what API Gateway calls a route. CloudFormation takes the names as they are. */
+const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config): Record<string, unknown> =>
+  Object.fromEntries(
+    lambdas.flatMap(({ name, triggers }) => {
+      const throttle = routeThrottles[name];
+      if (throttle === undefined) return [];
+      const { ratePerSecond, burst } = throttle;
+      return triggers.map((trigger) => [trigger, { ThrottlingRateLimit: ratePerSecond, ThrottlingBurstLimit: burst }]);
+    }),
+  );
+
+/** Turns API Gateway's own name for the API off. */
+const onlyBy = (name: string): Record<string, unknown> => ({
+  servers: [
+    { url: `https://${name}`, "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } },
+  ],
+});
+
+const scheme = "origin";
+
+const originSecretHeader = "x-origin-secret";
+
+/** Lets the gateway ask whether a request came by CloudFront: once in five minutes for each value of the header. */
+const asking = (credentials: string): Record<string, unknown> => ({
+  type: "apiKey",
+  name: originSecretHeader,
+  in: "header",
+  "x-amazon-apigateway-authorizer": {
+    type: "request",
+    identitySource: `$request.header.${originSecretHeader}`,
+    authorizerUri: Fn.sub(uriOf(originAuthorizer.name)),
+    authorizerCredentials: credentials,
+    authorizerPayloadFormatVersion: "2.0",
+    authorizerResultTtlInSeconds: 300,
+    enableSimpleResponses: true,
+  },
+});
+
+function pathsOf(
+  lambdas: readonly LambdaSpec[],
+  roles: ReadonlyMap<string, Role>,
+  common: Record<string, unknown>,
+): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};
   for (const { name, triggers } of lambdas) {
     for (const trigger of triggers) {
       const { path, method } = placeOf(trigger);
       const item = (paths[path] ??= {});
       if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}; the second is ${name}`);
-      item[method] = operation(path, name, roles.get(name)?.roleArn);
+      item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...common };
     }
   }
   return paths;
@@ -62,6 +113,9 @@ function placeOf(trigger: string): { path: string; method: string } {
 
 const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
 
+/** `sam local start-api` finds the function by this exact form. */
+const uriOf = (name: string): string => `${lambdaPath}/\${${functionId(name)}.Arn}/invocations`;
+
 const operation = (path: string, name: string, credentials: string | undefined): Record<string, unknown> => ({
   ...(path === "$default" ? { isDefaultRoute: true } : {}),
   parameters: [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => ({
@@ -75,8 +129,7 @@ const operation = (path: string, name: string, credentials: string | undefined):
     type: "aws_proxy",
     httpMethod: "POST",
     payloadFormatVersion: "2.0",
-    // `sam local start-api` finds the function by this exact form.
-    uri: Fn.sub(`${lambdaPath}/\${${functionId(name)}.Arn}/invocations`),
+    uri: Fn.sub(uriOf(name)),
     credentials,
   },
 });

@@ -20,6 +20,15 @@ export type LambdaSpec = {
 export const fileOf = (routeName: string): string =>
   `functions/${routeName.replaceAll(".", "/").replaceAll("_", "-")}.ts`;
 
+/** Whom the gateway asks whether a request came by CloudFront, where that stands before it. */
+export const originAuthorizer: LambdaSpec = {
+  name: "origin_authorizer",
+  file: fileOf("origin_authorizer"),
+  access: "none",
+  timeoutSeconds: 5,
+  triggers: [],
+};
+
 /** Every Lambda of the product: one per route, and the few doors that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({

@@ -15,7 +15,7 @@ export type Outside = {
   secretsKey: IKey;
   files: Bucket;
   payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl">;
-  hosting: Pick<Config, "delegationSetId">;
+  hosting: Pick<Config, "registrar" | "dns" | "delegationSetId">;
   /** Mail has links to the API in it: without its address none is sent. */
   mail: Pick<Config, "publicUrl" | "mailFrom" | "mailZone" | "smtpSecretName" | "sesConfigurationSet">;
   mailServers: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
@@ -47,7 +47,7 @@ const zoneActions = [
   "ListResourceRecordSets",
 ].map((name) => `route53:${name}`);
 
-const readSecret = ["secretsmanager:GetSecretValue"];
+export const readSecret = ["secretsmanager:GetSecretValue"];
 
 /** A door seals secrets and signs the addresses of files; a worker opens secrets and writes files. */
 const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = {
@@ -77,8 +77,8 @@ export function portPolicies(side: Side, uses: readonly Port[], outside: Outside
     secrets: outside.secretsKey.keyArn,
     payments: secretArnOf(outside.files, outside.payments.paymentsSecretName),
     files: fileKinds.map((kind) => outside.files.arnForObjects(kind)),
-    registrar: "*",
-    dns: "*",
+    registrar: outside.hosting.registrar === "route53" ? "*" : undefined,
+    dns: outside.hosting.dns === "route53" ? "*" : undefined,
     mail_servers: secretArnOf(outside.files, outside.mailServers.mailSecretName),
   };
   const policyOf = (port: Port): PolicyDocument | undefined => {
@@ -110,7 +110,9 @@ function sendingPolicy({ files, mail }: Outside): PolicyDocument | undefined {
 }
 
 /** Secrets Manager ends a secret's ARN with a hyphen and six characters of its own. */
-function secretArnOf(scope: Construct, name: string | undefined): string | undefined {
+export function secretArnOf(scope: Construct, name: string): string;
+export function secretArnOf(scope: Construct, name: string | undefined): string | undefined;
+export function secretArnOf(scope: Construct, name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   return Stack.of(scope).formatArn({
     service: "secretsmanager",
@@ -130,9 +132,9 @@ export function portEnvironment(uses: readonly Port[], outside: Outside): Record
       PAYMENTS_RETURN_URL: paymentsReturnUrl,
     },
     files: { FILES_BUCKET: outside.files.bucketName },
-    registrar: { REGISTRAR: "route53" },
+    registrar: { REGISTRAR: outside.hosting.registrar },
     dns: {
-      DNS_PROVIDER: "route53",
+      DNS_PROVIDER: outside.hosting.dns,
       DNS_DELEGATION_SET: outside.hosting.delegationSetId,
     },
     mail: sendingEnvironment(outside),
@@ -161,7 +163,7 @@ function sendingEnvironment({ mail }: Outside): Record<string, string | undefine
 }
 
 /** Tells cdk-nag why a role of a function that uses some ports has a wildcard. */
-export function acknowledgePorts(role: Role, uses: readonly Port[]): void {
+export function acknowledgePorts(role: Role, uses: readonly Port[], { hosting }: Pick<Outside, "hosting">): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
     for (const kind of fileKinds) {
@@ -171,7 +173,7 @@ export function acknowledgePorts(role: Role, uses: readonly Port[]): void {
       );
     }
   }
-  if (!uses.includes("registrar") && !uses.includes("dns")) return;
+  if (!(["registrar", "dns"] as const).some((port) => uses.includes(port) && hosting[port] === "route53")) return;
   acknowledge(
     "AwsSolutions-IAM5[Resource::*]",
     "Route 53 Domains knows no resources, and hosted zones are made and named by Route 53 as domains come.",

@@ -31,11 +31,19 @@ function callsOf(source: RuleSource): Calls {
     return { description: `Called with ${which} on the bus`, ...persistent };
   }
   if (source.every === "day") return { description: "Called every day at 00:20 UTC", ...persistent };
+  if (source.every === "hour") {
+    // The next hour brings another one.
+    return { description: "Called every hour", maxEventAge: Duration.minutes(30), handoverRetries: 10, runRetries: 1 };
+  }
   // The next minute brings another one.
   return { description: "Called every minute", maxEventAge: Duration.minutes(1), handoverRetries: 0, runRetries: 0 };
 }
 
-const schedules = { minute: Schedule.rate(Duration.minutes(1)), day: Schedule.cron({ hour: "0", minute: "20" }) };
+const schedules = {
+  minute: Schedule.rate(Duration.minutes(1)),
+  hour: Schedule.cron({ minute: "40" }),
+  day: Schedule.cron({ hour: "0", minute: "20" }),
+};
 
 const whenOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
   "every" in source
@@ -55,7 +63,7 @@ export function addRuleWorker(
   bus: EventBus,
   place: WorkerPlace,
 ): lambda.Function {
-  const { name, access, source, uses = [], timeoutSeconds = 60 } = spec;
+  const { name, access, keys, source, uses = [], timeoutSeconds = 60 } = spec;
   const { description, maxEventAge, runRetries } = callsOf(source);
   const deadLetters = addDeadLetters(scope, name, `Calls of ${name} that failed: see docs/events.md`, place.topic);
   const added = addFunction(
@@ -63,6 +71,7 @@ export function addRuleWorker(
     {
       name,
       access,
+      keys,
       uses,
       side: "worker",
       description,

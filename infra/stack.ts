@@ -2,14 +2,19 @@ import { App, CfnOutput, Stack, Validations } from "aws-cdk-lib";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import { AwsSolutionsChecks } from "cdk-nag";
 
-import { addAlarms } from "./alarms.ts";
+import { addAlarm, addAlarms, sum } from "./alarms.ts";
 import type { Config } from "./config.ts";
+import { addDashboard, ofTable } from "./dashboard.ts";
+import { addDomain } from "./domain.ts";
+import { addEdge, viewerAddressHeader } from "./edge.ts";
 import { addFilesBucket } from "./files-bucket.ts";
-import { addFunctions } from "./functions.ts";
+import { addFunctions, type Common } from "./functions.ts";
 import { addGateway } from "./gateway.ts";
 import { addInvokeRoles } from "./invoke-roles.ts";
 import type { LambdaSpec } from "./lambdas.ts";
+import { addLogAlarms, addLogMetrics } from "./log-metrics.ts";
 import { addLogGroup } from "./logs.ts";
+import { addOriginAuthorizer } from "./origin-authorizer.ts";
 import { addSecretsKey } from "./secrets-key.ts";
 import { addTable } from "./table.ts";
 import { addAlarmTopic } from "./topic.ts";
@@ -19,12 +24,48 @@ import type { WorkerSpec } from "./workers.ts";
 /** The Lambdas of a stack: those that requests reach, and those that they do not. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
 
-/** Puts the whole product into `app` as one stack. `bundleDir` is what `bundleLambdas` wrote. */
+/**
+ * Puts the whole product into `app`: one stack, and one before it where there is an edge. `bundleDir` is what
+ * `bundleLambdas` wrote.
+ */
 export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: string, config: Config): Stack {
-  const stack = new Stack(app, `hosted-mail-${config.stage}`, { description: "Public customer API for hosted mail" });
-  const table = addTable(stack);
+  const { stage, logLevel } = config;
+  const stack = new Stack(app, `hosted-mail-${stage}`, {
+    description: "Public customer API for hosted mail",
+    // CloudFormation puts them on all that the stack makes.
+    tags: { service: "hosted-mail", stage },
+  });
+  const common = addCommon(stack, bundleDir, config);
+  const { table, logGroup } = common;
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
-  const common = {
+  const functions = addFunctions(stack, lambdas, common);
+  if (config.edge) {
+    addEdge(app, config, config.edge);
+    addOriginAuthorizer(stack, config.edge, common, functions);
+  }
+  const invokeRoles = addInvokeRoles(stack, functions);
+  const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
+  const gateway = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
+  addDomain(stack, gateway, config);
+  const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
+  const apiId = gateway.api.ref;
+  const { latencyAlarmMs } = config;
+  addAlarms(stack, new Map([...functions, ...workerFunctions]), { id: apiId, latencyAlarmMs }, topic);
+  const throttled = sum([ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]);
+  addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
+  const logMetrics = addLogMetrics(stack, logGroup, stage);
+  addLogAlarms(stack, logMetrics, workerFunctions.get("workers.check_ledgers"), topic);
+  const publisher = workerFunctions.get("workers.publish_changes");
+  addDashboard(stack, { stage, apiId, table, logGroup, logMetrics, publisher });
+  new CfnOutput(stack, "ApiUrl", { value: config.publicUrl ?? gateway.api.attrApiEndpoint });
+  new CfnOutput(stack, "TableName", { value: table.tableName });
+  return stack;
+}
+
+/** What lasts, and what all functions are told. */
+function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
+  const table = addTable(stack);
+  return {
     table,
     outside: {
       secretsKey: addSecretsKey(stack, config.stage),
@@ -36,6 +77,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
     },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
+    trace: config.trace,
     environment: {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
@@ -43,19 +85,12 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
       NS_ZONE: config.nsZone,
       MAIL_ZONE: config.mailZone,
+      ...(config.planPrices.length === 0 ? {} : { PLAN_PRICES: JSON.stringify(config.planPrices) }),
       ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),
+      ...(config.readOnly === undefined ? {} : { READ_ONLY: config.readOnly }),
+      ...(config.edge === undefined ? {} : { VIEWER_ADDRESS_HEADER: viewerAddressHeader }),
     },
   };
-  const functions = addFunctions(stack, lambdas, common);
-  const invokeRoles = addInvokeRoles(stack, functions);
-  const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
-  const api = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
-  const { stage, logLevel } = config;
-  const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
-  addAlarms(stack, new Map([...functions, ...workerFunctions]), api.ref, topic);
-  new CfnOutput(stack, "ApiUrl", { value: api.attrApiEndpoint });
-  new CfnOutput(stack, "TableName", { value: table.tableName });
-  return stack;
 }
 
 /** An app whose synthesis fails on a finding of cdk-nag's AwsSolutions. */

@@ -6,6 +6,8 @@ export type WorkerSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: LambdaSpec["access"];
+  /** The partitions that it reaches, where they are few kinds: its role allows no others. */
+  keys?: readonly string[];
   /** What it uses beside the table: `secrets` opens what was sealed, `files` writes, `mail` sends. */
   uses?: LambdaSpec["uses"];
   /** How long a call may take it, if not a minute. */
@@ -17,7 +19,7 @@ export type WorkerSpec = {
  * What wakes a worker. `changes`: the rows that record changes, from the table's stream. `events`: what is published
  * on the bus, of all types or of these, one event at a time. `every`: the time.
  */
-export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "day" };
+export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "hour" | "day" };
 
 const spec = (name: string, given: Omit<WorkerSpec, "name" | "file">): WorkerSpec => ({
   name,
@@ -32,17 +34,20 @@ export const workers: readonly WorkerSpec[] = [
   spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
   spec("workers.make_invoice_file", {
     access: "write",
+    keys: ["ACCOUNT#*"],
     uses: ["files"],
     source: { events: ["billing.invoice.created", "billing.invoice.paid"] },
   }),
   spec("workers.make_mailbox_export", {
     access: "write",
+    keys: ["ACCOUNT#*"],
     uses: ["files"],
     timeoutSeconds: 900,
     source: { events: ["mailbox_export.requested"] },
   }),
   spec("workers.send_verification", {
     access: "write",
+    keys: ["ACCOUNT#*", "VERIFICATION#*"],
     uses: ["mail"],
     // Shorter than a worker is left to it: shared/forwarding/send.ts.
     timeoutSeconds: 30,
@@ -55,4 +60,5 @@ export const workers: readonly WorkerSpec[] = [
   }),
   spec("workers.advance_dedicated_ips", { access: "write", source: { every: "minute" } }),
   spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
+  spec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
 ];

@@ -6,12 +6,15 @@ import { getAccount } from "../../shared/accounts/visible.ts";
 import { Day, dayOf, plusDays } from "../../shared/billing/days.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { usageKey } from "../../shared/billing/usage.ts";
-import { planWallet } from "../../shared/billing/wallet.ts";
+import { planWallet, walletOf } from "../../shared/billing/wallet.ts";
+import { accountIds } from "../../shared/changes/history.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
 import { clock } from "../../shared/clock.ts";
 import { Id } from "../../shared/ids.ts";
+import { checkLedger } from "../../shared/ledger/check.ts";
 import { createLog } from "../../shared/log.ts";
 import { minorUnits, money, moneyUpTo } from "../../shared/money.ts";
+import { inParallel } from "../../shared/parallel.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { visibleText, visibleTextError } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
@@ -76,6 +79,22 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
   return { account_id: accountId, credited: existed ? "before" : money(amount), balance: money(posted) };
 }
 
+/** Looks at the books of all accounts, or of one. Throws with every problem. */
+async function checkBooks(table: Table, accountId: string | undefined) {
+  const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
+  if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);
+  let [done, unsettled] = [0, 0];
+  const results = await inParallel(ids, 8, async (id) => {
+    const checked = await checkLedger(table, walletOf(id), { entries: 1_000 });
+    if (checked.unsettled) unsettled += 1;
+    showProgress(++done, ids.length);
+    return checked.problems.map((problem) => `${id}: ${problem}`);
+  });
+  const problems = results.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : one.value));
+  if (problems.length > 0) throw new Error(`The books do not hold, or cannot be read:\n${problems.join("\n")}`);
+  return { accounts: ids.length, unsettled };
+}
+
 export const billingCommands: Record<string, Command> = {
   "billing run": {
     summary: "Close a billing day and all before it: record usage, invoice months that ended, take what is due.",
@@ -84,6 +103,11 @@ export const billingCommands: Record<string, Command> = {
       account: { description: "Only this account.", schema: Id.optional() },
     },
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
+  },
+  "billing check": {
+    summary: "Check that the books hold: balances, their newest entries and movements. Changes nothing.",
+    options: { account: { description: "Only this account.", schema: Id.optional() } },
+    run: (table, { account: accountId }) => checkBooks(table, accountId),
   },
   "billing credit": {
     summary: "Credit a wallet, once for each id.",

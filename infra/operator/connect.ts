@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -5,6 +6,7 @@ import * as z from "zod";
 
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { restoreClock } from "../local/clock.ts";
+import { prepareDataDir } from "../local/data-version.ts";
 import { engineNote, localTableName } from "../local/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/engine.ts";
 import { setTableEnvironment } from "../local/environment.ts";
@@ -24,6 +26,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
   if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };
   const { dataDir, endpoint } = readSettings(process.env);
   const known = endpoint ?? (await runningEndpoint(join(dataDir, engineNote)));
+  if (known === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
   const engine =
     known === undefined
       ? await startEngine({ dbPath: join(dataDir, "table.db") })

@@ -1,8 +1,9 @@
 import * as z from "zod";
 
 import type { Key } from "../table/writes.ts";
-import { PlanId, plans, type Plan } from "./catalogue.ts";
+import { PlanId } from "./catalogue.ts";
 import { Day, daysInMonth } from "./days.ts";
+import { planAt } from "./prices.ts";
 
 /*
  * Access patterns
@@ -37,15 +38,17 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 
 /**
  * What days of one month cost, line by line. A price for a month is charged by the day: quantity × days ÷ days
- * of the month, rounded once a line. Each plan has its own lines; its minimum is charged for the days on it.
+ * of the month, rounded once a line. Each plan has its own lines, at the month's prices; its minimum is charged for the
+ * days on it.
  */
 export function linesOf(accruals: readonly Accrual[]): Line[] {
   const byPlan = Map.groupBy(accruals, ({ plan_id }) => plan_id);
-  return [...byPlan].flatMap(([id, days]) => planLines(plans[id], days));
+  return [...byPlan].flatMap(([id, days]) => planLines(id, days));
 }
 
-function planLines(plan: Plan, days: readonly Accrual[]): Line[] {
-  const monthDays = daysInMonth(days[0]?.day ?? "1970-01-01");
+function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
+  const first = days[0]?.day ?? "1970-01-01";
+  const [plan, monthDays] = [planAt(id, first), daysInMonth(first)];
   const byDay = (what: string, unit: string, quantities: readonly number[], price: number): Line[] => {
     const quantity = sum(quantities);
     if (quantity === 0 || price === 0) return [];

@@ -9,6 +9,7 @@ import { Timestamp } from "../time.ts";
 import { openBook, planBilling, type Book } from "./book.ts";
 import { PlanId, plans } from "./catalogue.ts";
 import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "./days.ts";
+import { planAt } from "./prices.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
 import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
 import { countManaged } from "./usage.ts";
@@ -43,7 +44,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     plan_id: planId,
     plan_name: planId && plans[planId].name,
     status: planId === null ? "cancelled" : isEnding ? "cancelling" : isDue ? "past_due" : "active",
-    price: planId && money(plans[planId].minimum),
+    price: planId && money(planAt(planId, today).minimum),
     currency,
     billing_period: "month",
     can_change_plan: !isDue,

@@ -2,8 +2,9 @@ import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
 import type { Key } from "../table/writes.ts";
-import { dedicatedIpFirstDays, defaultPlan, PlanId, plans as catalogue } from "./catalogue.ts";
+import { dedicatedIpFirstDays, defaultPlan, PlanId } from "./catalogue.ts";
 import { Day, dayOf, monthOf, nextMonth, plusDays } from "./days.ts";
+import { planAt } from "./prices.ts";
 
 /*
  * Access patterns
@@ -90,7 +91,7 @@ export const withoutHistory = (state: BillingState): BillingState => ({
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
-  return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => catalogue[id].prices.dedicatedIp));
+  return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => planAt(id, day).prices.dedicatedIp));
 }
 
 /** Whether an account is without a plan on a day, or is to be later. */

@@ -110,11 +110,12 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 );
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
-  "$name may use the table, and as it declares open secrets and write files, write its dead letters and its log, and nothing else",
-  ({ name, uses = [] }) => {
+  "$name may use the table as far as it declares, open secrets and write files as it declares, write its dead letters and its log, and nothing else",
+  ({ name, access, keys, uses = [] }) => {
+    const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
-      onTable(writes),
+      [...onTable(access === "read" ? reads : writes), ...bound],
       ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
       ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
       ...(uses.includes("dns") ? [onAny(zoneActions)] : []),

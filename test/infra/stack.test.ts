@@ -65,11 +65,13 @@ test.each(["Errors", "Throttles"])(
   },
 );
 
-test("the gateway's 5xx answers are watched", () => {
+test("the gateway's 5xx answers and its slowest ones are watched", () => {
   const alarms = Object.values(hundred.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
   const [apiId] = only(hundred, "AWS::ApiGatewayV2::Api");
+  const Dimensions = [{ Name: "ApiId", Value: { Ref: apiId } }];
   expect(alarms.filter(({ Namespace }) => Namespace === "AWS/ApiGateway")).toEqual([
-    expect.objectContaining({ MetricName: "5xx", Dimensions: [{ Name: "ApiId", Value: { Ref: apiId } }] }),
+    expect.objectContaining({ MetricName: "5xx", Dimensions }),
+    expect.objectContaining({ MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 5_000, Dimensions }),
   ]);
 });
 
@@ -95,7 +97,7 @@ test("alarms mail the configured address, and CloudWatch of this account is allo
 test("without an address there is no topic, and the alarms stay", () => {
   const quiet = synthesize([spec("me.get")]);
   expect(quiet.findResources("AWS::SNS::Topic")).toEqual({});
-  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(3);
+  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(9);
 });
 
 test("a deployment says where the API, the bus and the table are", () => {

@@ -6,7 +6,7 @@ import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 
 import { readConfig } from "../../infra/config.ts";
-import type { LambdaSpec } from "../../infra/lambdas.ts";
+import { originAuthorizer, type LambdaSpec } from "../../infra/lambdas.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import type { WorkerSpec } from "../../infra/workers.ts";
 
@@ -43,7 +43,7 @@ export function synthesize(
 ): Template {
   const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
   try {
-    for (const { name } of [...specs, ...workers]) {
+    for (const { name } of [...specs, ...workers, originAuthorizer]) {
       mkdirSync(join(folder, "bundles", name), { recursive: true });
       writeFileSync(join(folder, "bundles", name, "index.js"), `exports.handler = async () => "${name}";`);
     }

@@ -1,0 +1,33 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+import type { APIGatewayRequestAuthorizerEventV2, APIGatewaySimpleAuthorizerResult } from "aws-lambda";
+import * as z from "zod";
+
+import { namedSecret } from "../shared/providers/named-secret.ts";
+
+const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
+
+/** Named values, so that one can be changed while the other one is still shown. */
+const OriginSecret = z.record(z.string(), z.string().min(32));
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+let secret: (() => Promise<string[]>) | undefined;
+
+const accepted = (): Promise<string[]> => {
+  secret ??= namedSecret(
+    Environment.parse(process.env).ORIGIN_SECRET_NAME,
+    (text) => Object.values(OriginSecret.parse(JSON.parse(text))),
+    "JSON of named values of 32 characters or more",
+  );
+  return secret();
+};
+
+/** Whether a request came by CloudFront, which alone knows what to write into `X-Origin-Secret`. */
+export async function handler({
+  headers,
+}: Pick<APIGatewayRequestAuthorizerEventV2, "headers">): Promise<APIGatewaySimpleAuthorizerResult> {
+  const shown = digest(headers?.["x-origin-secret"] ?? "");
+  const values = await accepted();
+  return { isAuthorized: values.some((value) => timingSafeEqual(digest(value), shown)) };
+}

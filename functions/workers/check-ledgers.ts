@@ -1,0 +1,14 @@
+import { checkLedgers } from "../../shared/billing/check-ledgers.ts";
+import { clock } from "../../shared/clock.ts";
+import { createLog } from "../../shared/log.ts";
+import { runtime } from "../../shared/runtime.ts";
+import { openTable } from "../../shared/table/table.ts";
+
+/** Checks the books of some accounts; for a schedule of every hour, which gets to each account once a day. It changes nothing. */
+export async function handler(): Promise<void> {
+  const { env, client } = runtime();
+  const log = createLog(env.LOG_LEVEL, { worker: "check_ledgers" }, env.LOG_FORMAT);
+  log.info("ledgers checked", {
+    ...(await checkLedgers({ table: openTable(client, env.TABLE_NAME), log, now: clock })),
+  });
+}

@@ -1,0 +1,96 @@
+import { Stack } from "aws-cdk-lib";
+import {
+  Dashboard,
+  GraphWidget,
+  LogQueryVisualizationType,
+  LogQueryWidget,
+  Metric,
+  SingleValueWidget,
+  type IMetric,
+} from "aws-cdk-lib/aws-cloudwatch";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import { Queue } from "aws-cdk-lib/aws-sqs";
+import type { Construct } from "constructs";
+
+import { gatewayMetric, period } from "./alarms.ts";
+import type { LogMetrics } from "./log-metrics.ts";
+
+type Watched = {
+  stage: string;
+  apiId: string;
+  table: Table;
+  logGroup: LogGroup;
+  logMetrics: LogMetrics;
+  /** Who publishes the changes in the table's stream. */
+  publisher: IFunction | undefined;
+};
+
+const [width, height] = [8, 6];
+
+const graph = (title: string, left: IMetric[], right: IMetric[] = []): GraphWidget =>
+  new GraphWidget({ title, left, right, width, height });
+
+/** The one page that says how a stage is: requests, functions, the table, what is done later, money. */
+export function addDashboard(scope: Construct, watched: Watched): void {
+  const { stage, apiId, table, logGroup, logMetrics, publisher } = watched;
+  const dashboard = new Dashboard(scope, "Dashboard", { dashboardName: `hosted-mail-${stage}` });
+  const gateway = (name: string, statistic: string) => gatewayMetric(apiId, name, statistic);
+  const percentiles = ["p50", "p90", "p99"].map((one) => gateway("Latency", one));
+  dashboard.addWidgets(
+    graph("Requests", [gateway("Count", "Sum"), gateway("4xx", "Sum")], [gateway("5xx", "Sum")]),
+    graph("Latency, ms", percentiles),
+    graph("Functions here: calls", [ofAll("Invocations", "Sum")], [ofAll("Errors", "Sum"), ofAll("Throttles", "Sum")]),
+    graph("Functions here: at once", [ofAll("ConcurrentExecutions", "Maximum")]),
+    graph("Table, units", [ofTable(table, "ConsumedReadCapacityUnits"), ofTable(table, "ConsumedWriteCapacityUnits")]),
+    graph("Table, throttled", [ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]),
+    graph(
+      "Changes to publish: age, ms",
+      publisher ? [publisher.metric("IteratorAge", { statistic: "Maximum", period })] : [],
+    ),
+    graph("Dead letters", deadLetters(scope)),
+    graph("Webhooks", [logMetrics.webhooksDue], [logMetrics.webhooksGivenUp]),
+    graph("Errors in the log", [logMetrics.errors]),
+    new SingleValueWidget({ title: "Books that do not hold", metrics: [logMetrics.ledgerViolations], width, height }),
+    byRoute(logGroup),
+  );
+}
+
+/** What Lambda counts of all functions of this AWS account and region: their limits are the account's, too. */
+const ofAll = (metricName: string, statistic: string): Metric =>
+  new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
+
+const deadLetters = (scope: Construct): IMetric[] =>
+  Stack.of(scope)
+    .node.findAll()
+    .filter((construct) => construct instanceof Queue)
+    .map((queue) => {
+      const label = queue.node.id.replace(/\.dead_letters$/, "");
+      return queue.metricApproximateNumberOfMessagesVisible({ statistic: "Maximum", period, label });
+    });
+
+/** What DynamoDB counts of the table. */
+export const ofTable = ({ tableName }: Table, metricName: string): Metric =>
+  new Metric({
+    namespace: "AWS/DynamoDB",
+    metricName,
+    dimensionsMap: { TableName: tableName },
+    statistic: "Sum",
+    period,
+  });
+
+const byRoute = (logGroup: LogGroup): LogQueryWidget =>
+  new LogQueryWidget({
+    title: "Routes, the slowest first",
+    logGroupNames: [logGroup.logGroupName],
+    view: LogQueryVisualizationType.TABLE,
+    width: 24,
+    height: 8,
+    queryLines: [
+      'filter message = "request"',
+      "stats count(*) as requests, pct(duration_ms, 99) as p99_ms, avg(read_units) as reads, avg(write_units) as writes by route",
+      "sort p99_ms desc",
+      "limit 30",
+    ],
+  });

@@ -1,0 +1,103 @@
+import { isDeepStrictEqual } from "node:util";
+
+import * as z from "zod";
+
+import { accountsMatching } from "../../shared/accounts/account.ts";
+import { walletOf } from "../../shared/billing/wallet.ts";
+import { changeRows } from "../../shared/changes/history.ts";
+import { checkLedger } from "../../shared/ledger/check.ts";
+import { readBalance, readEntries } from "../../shared/ledger/ledger.ts";
+import { readRows } from "../../shared/table/ranked-list.ts";
+import type { Table } from "../../shared/table/table.ts";
+
+/** A table, and what was restored of it as it was at a moment. */
+export type Pair = { source: Table; restored: Table; at: Date };
+
+/** What was compared, and what is wrong, in words. */
+export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
+
+const Pointer = z.object({ account_id: z.string() });
+
+/** A transaction of the last seconds may not have been committed when its change says that it was made. */
+const marginMs = 60_000;
+const lookBackMs = 30 * 86_400_000;
+
+const lists = ["workspaces", "domains", "dns_records", "mailboxes", "transactions", "invoices"];
+
+/**
+ * Compares what cannot have changed since, for up to `sample` accounts spread over all: the changes of the 30 days
+ * before, and the ledger's entries, which both are only ever added to. Of what was restored the books have to hold, and
+ * lists to have the rows that they count.
+ */
+export async function compare(pair: Pair, sample: number): Promise<Comparison> {
+  const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });
+  const compared = Math.min(sample, total);
+  const result: Comparison = { accounts: total, compared, changes: 0, problems: [] };
+  for (let index = 0; index < compared; index++) {
+    const skip = Math.floor((index * total) / compared);
+    const { rows } = await readRows(pair.restored, accountsMatching({}), { skip, take: 1 });
+    const id = Pointer.parse(rows[0]).account_id;
+    const { changes, problems } = await compareAccount(pair, id);
+    result.changes += changes;
+    result.problems.push(...problems.map((problem) => `account ${id}: ${problem}`));
+  }
+  return result;
+}
+
+async function compareAccount(pair: Pair, id: string): Promise<{ changes: number; problems: string[] }> {
+  const { count, problems } = await compareChanges(pair, id);
+  const { problems: broken, unsettled } = await checkLedger(pair.restored, walletOf(id), { entries: 200 });
+  return {
+    changes: count,
+    problems: [
+      ...problems,
+      ...broken,
+      ...(unsettled ? ["somebody writes to the restored table"] : []),
+      ...(await compareEntries(pair, id)),
+      ...(await checkLists(pair.restored, id)),
+    ],
+  };
+}
+
+async function compareChanges({ source, restored, at }: Pair, id: string) {
+  const untilMs = at.getTime() - marginMs;
+  const span = { sinceMs: untilMs - lookBackMs, untilMs };
+  const [known, found] = await Promise.all([keysOf(source, id, span), keysOf(restored, id, span)]);
+  const missing = known.filter((key) => !new Set(found).has(key)).length;
+  const surplus = found.length - (known.length - missing);
+  return {
+    count: found.length,
+    problems: [
+      ...(missing > 0 ? [`${missing} of ${known.length} changes are missing`] : []),
+      ...(surplus > 0 ? [`${surplus} changes are not in the source any more`] : []),
+    ],
+  };
+}
+
+async function keysOf(table: Table, id: string, span: { sinceMs: number; untilMs: number }): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const rows of changeRows(table, id, span)) keys.push(...rows.map(({ SK }) => SK));
+  return keys;
+}
+
+async function compareEntries({ source, restored }: Pair, id: string): Promise<string[]> {
+  const ledger = walletOf(id);
+  const { entries } = await readBalance(restored, ledger, "wallet");
+  const [from, to] = [Math.max(0, entries - 200), entries - 1];
+  const [known, found] = await Promise.all(
+    [source, restored].map((one) => readEntries(one, ledger, "wallet", from, to)),
+  );
+  return isDeepStrictEqual(known, found) ? [] : ["the wallet has other entries than in the source"];
+}
+
+async function checkLists(table: Table, id: string): Promise<string[]> {
+  const checked = lists.map(async (name) => {
+    try {
+      await readRows(table, { partition: `ACCOUNT#${id}`, name }, { skip: 0, take: 100 });
+      return [];
+    } catch {
+      return [`the list of ${name} counts other rows than it has`];
+    }
+  });
+  return (await Promise.all(checked)).flat();
+}

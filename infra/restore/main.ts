@@ -1,0 +1,77 @@
+import { parseArgs } from "node:util";
+
+import * as z from "zod";
+
+import { rehearse } from "./rehearse.ts";
+
+const usage = `Usage: npm run restore-rehearsal -- --table NAME [options]
+
+Restores a deployed table to a scratch table beside it, compares the two, and deletes the scratch table. The table
+itself is only read. It takes from minutes to hours, and costs what DynamoDB charges for a restore: docs/deploy.md.
+
+    --table NAME    The deployed table: the stack's output TableName.
+    --sample N      How many accounts to compare, spread over all; 20 if not said.
+    --at TIME       The moment to restore to (RFC 3339); the latest there is if not said.
+    --keep          Leave the scratch table, to look at it.
+    --help          This text.
+
+Exit codes: 0 the same, 1 not the same or failed, 2 not understood.
+`;
+
+const Options = z.strictObject({
+  table: z.string().regex(/^[A-Za-z0-9_.-]{3,255}$/, "the name of a table"),
+  sample: z.coerce.number<string>().int().min(1).max(10_000).default(20),
+  at: z.iso
+    .datetime({ offset: true })
+    .transform((text) => new Date(text))
+    .optional(),
+  keep: z.boolean().default(false),
+});
+
+/** The options of the command line; text says why they are none. */
+function optionsOf(argv: string[]): z.output<typeof Options> | string {
+  try {
+    const string = { type: "string" } as const;
+    const { values } = parseArgs({
+      args: argv,
+      options: { table: string, sample: string, at: string, keep: { type: "boolean" } },
+    });
+    const result = Options.safeParse(values);
+    return result.success ? result.data : z.prettifyError(result.error);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function main(options: z.output<typeof Options>): Promise<void> {
+  const interrupted = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort());
+  const { accounts, compared, changes, problems } = await rehearse({
+    ...options,
+    pollMs: Number(process.env["RESTORE_POLL_MS"] ?? 15_000),
+    signal: interrupted.signal,
+    say,
+    now: () => new Date(),
+  });
+  for (const problem of problems) complain(problem);
+  const verdict = problems.length === 0 ? "The restored table holds." : `${problems.length} problems.`;
+  say(`${verdict} ${compared} of ${accounts} accounts and ${changes} of their changes were compared.`);
+  if (problems.length > 0) process.exitCode = 1;
+}
+
+const argv = process.argv.slice(2);
+const options = optionsOf(argv);
+if (argv.includes("--help") || argv.includes("-h")) say(usage);
+else if (typeof options === "string") {
+  complain(`${options}\nnpm run restore-rehearsal -- --help shows what there is.`);
+  process.exitCode = 2;
+} else {
+  await main(options).catch((error: unknown) => {
+    const isInterrupted = error instanceof Error && error.name === "AbortError";
+    complain(isInterrupted ? "Interrupted." : error instanceof Error ? error.message : String(error));
+    process.exitCode = 1;
+  });
+}

@@ -1,0 +1,63 @@
+import type { StageSettings } from "../settings.ts";
+
+/**
+ * A production stage with every setting there is: copy it to `<your stage>.ts`, take out what you do not need, and put
+ * your own names in. docs/deploy.md says what each is, and which secrets have to be there first.
+ */
+export const settings: StageSettings = {
+  issuers: [
+    {
+      issuer: "https://id.example.com",
+      audience: ["hosted-mail-api"],
+      jwksUri: "https://id.example.com/.well-known/jwks.json",
+      algorithms: ["RS256"],
+      primary: true,
+    },
+  ],
+  allowedOrigins: ["https://app.example.com"],
+
+  domainName: "api.example.com",
+  certificateArn: "arn:aws:acm:eu-west-1:123456789012:certificate/00000000-0000-0000-0000-000000000000",
+  hostedZoneId: "Z0123456789ABCDEFGHIJ",
+  publicUrl: "https://api.example.com",
+  edge: {
+    originDomainName: "origin.api.example.com",
+    certificateArn: "arn:aws:acm:us-east-1:123456789012:certificate/00000000-0000-0000-0000-000000000000",
+    secretName: "hosted-mail/example/origin",
+    secretKey: "first",
+    requestsPer5Minutes: 10_000,
+  },
+
+  logLevel: "info",
+  logRetentionDays: 90,
+  trace: false,
+  alarmEmail: "ops@example.com",
+  latencyAlarmMs: 5_000,
+  throttleRatePerSecond: 500,
+  throttleBurst: 1_000,
+  routeThrottles: { docs: { ratePerSecond: 50, burst: 100 } },
+
+  registrar: "route53",
+  dns: "route53",
+  nsZone: "dns.example.net",
+  mailZone: "mail.example.net",
+  delegationSetId: "N1PA6795SAMPLE",
+
+  planPrices: [
+    {
+      from: "2027-01-01",
+      plans: {
+        per_mailbox: { minimum: 600, mailbox: 350, dedicatedIp: 2_500, sentMails: 0 },
+        per_dedicated_ip: { minimum: 0, mailbox: 0, dedicatedIp: 9_900, sentMails: 40 },
+      },
+    },
+  ],
+  paymentsSecretName: "hosted-mail/example/stripe",
+  paymentsReturnUrl: "https://app.example.com/wallet",
+
+  mailFrom: "Example Mail <no-reply@mail.example.net>",
+  sesConfigurationSet: "hosted-mail-example",
+  mailSecretName: "hosted-mail/example/mail-servers",
+  smtpRelay: "10.0.0.5:25",
+  imapServer: "10.0.0.6:143",
+};

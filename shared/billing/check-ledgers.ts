@@ -1,0 +1,57 @@
+import * as z from "zod";
+
+import { accountsMatching } from "../accounts/account.ts";
+import { checkLedger } from "../ledger/check.ts";
+import type { Log } from "../log.ts";
+import { inParallel } from "../parallel.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import { walletOf } from "./wallet.ts";
+
+const Pointer = z.object({ account_id: z.string() });
+
+type Work = { table: Reader; log: Log; now: () => Date };
+type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
+
+/** How many accounts there are, of how many the books were looked at, and what came of it. */
+export type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
+
+const hourMs = 3_600_000;
+const hoursOfDay = 24;
+
+/** The accounts of an hour: every account is of one hour of the day, or of more days where an hour has room for fewer. */
+export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
+  const turns = Math.max(hoursOfDay, Math.ceil(total / most));
+  const take = Math.ceil(total / turns);
+  return { skip: (Math.floor(now.getTime() / hourMs) % turns) * take, take };
+}
+
+/**
+ * Checks the books of this hour's accounts: each account once a day, up to `most` in a run, none begun after `budgetMs`.
+ * Books that do not hold are logged as errors, by account; so is an account that could not be read.
+ */
+export async function checkLedgers({ table, log, now }: Work, bounds: Bounds = {}): Promise<LedgersChecked> {
+  const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;
+  const startedMs = performance.now();
+  const list = accountsMatching({});
+  const { total } = await readRows(table, list, { skip: 0, take: 0 });
+  const { rows } = await readRows(table, list, turnAt(now(), total, most));
+  const counts: LedgersChecked = { total, accounts: 0, violations: 0, unsettled: 0, failed: 0 };
+  await inParallel(
+    rows.map((row) => Pointer.parse(row).account_id),
+    atOnce,
+    async (id) => {
+      counts.accounts += 1;
+      const checked = await checkLedger(table, walletOf(id)).catch((error: unknown) => {
+        counts.failed += 1;
+        log.error("ledger not checked", { account_id: id, reason: String(error) });
+      });
+      if (checked?.unsettled) counts.unsettled += 1;
+      if (!checked || checked.problems.length === 0) return;
+      counts.violations += 1;
+      log.error("ledger violation", { account_id: id, problems: checked.problems });
+    },
+    () => performance.now() - startedMs > budgetMs,
+  );
+  return counts;
+}

@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+
+import { handler } from "../../../functions/workers/check-ledgers.ts";
+import { createAccount } from "../../../shared/accounts/operate.ts";
+import { checkLedgers, turnAt } from "../../../shared/billing/check-ledgers.ts";
+import { walletOf } from "../../../shared/billing/wallet.ts";
+import { planWallet } from "../../../shared/billing/wallet.ts";
+import { balanceKey } from "../../../shared/ledger/ledger.ts";
+import type { Log, LogFields } from "../../../shared/log.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const hourMs = 3_600_000;
+
+function recordingLog(): Log & { errors: [string, LogFields | undefined][] } {
+  const errors: [string, LogFields | undefined][] = [];
+  return { errors, debug: () => undefined, info: () => undefined, error: (...line) => void errors.push(line as never) };
+}
+
+async function accountsWithMoney(table: Table, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const client = { id: crypto.randomUUID(), name: "Client" };
+    const { id } = await createAccount(table, { client, name: `A${index}`, ownerId: crypto.randomUUID() }, new Date());
+    await table.commit(async () => ({
+      value: undefined,
+      writes: (
+        await planWallet(
+          table,
+          id,
+          [
+            {
+              kind: "transfer",
+              id: "first",
+              debit: "payments",
+              credit: "wallet",
+              amount: 500,
+              code: "topup",
+              type: "topup",
+              description: "Test",
+            },
+          ],
+          new Date(),
+        )
+      ).writes,
+    }));
+    ids.push(id);
+  }
+  return ids;
+}
+
+test("every account has its hour of the day, and of more days where an hour has room for fewer", () => {
+  for (const [total, most] of [
+    [0, 10],
+    [1, 10],
+    [23, 10],
+    [100, 10],
+    [1_000, 10],
+    [241, 10],
+  ] as const) {
+    const seen = new Set<number>();
+    const hours = Math.max(24, Math.ceil(total / most));
+    for (let hour = 0; hour < hours; hour++) {
+      const { skip, take } = turnAt(new Date(hour * hourMs), total, most);
+      expect(take).toBeLessThanOrEqual(most);
+      for (let rank = skip; rank < Math.min(total, skip + take); rank++) seen.add(rank);
+    }
+    expect(seen.size).toBe(total);
+  }
+});
+
+test("in a day every account's books are looked at once, and those that do not hold are told by account", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  const ids = await accountsWithMoney(table, 30);
+  const wrong = ids[17] ?? "";
+  await table.attempt({ update: balanceKey(walletOf(wrong), "wallet"), set: { credits_posted: 501 } });
+  const log = recordingLog();
+  let [accounts, violations] = [0, 0];
+  for (let hour = 0; hour < 24; hour++) {
+    const counts = await checkLedgers({ table, log, now: () => new Date(hour * hourMs) });
+    expect(counts).toMatchObject({ total: 30, unsettled: 0, failed: 0 });
+    accounts += counts.accounts;
+    violations += counts.violations;
+  }
+  expect([accounts, violations]).toEqual([30, 1]);
+  const problems = [expect.stringContaining("credits exceed debits by 1"), expect.stringContaining("come to 500")];
+  expect(log.errors).toEqual([["ledger violation", { account_id: wrong, problems }]]);
+});
+
+test("an account that cannot be read is told, and the others are looked at", async () => {
+  const store = createMemoryStore();
+  const [first = ""] = await accountsWithMoney(openMemoryTable(store), 40);
+  const step = async (point: string) =>
+    point.startsWith(`query ACCOUNT#${first} LEDGER#BALANCE`) ? ("throttled" as const) : undefined;
+  const log = recordingLog();
+  const counts = await checkLedgers({ table: openMemoryTable(store, { step }), log, now: () => new Date(0) });
+  expect(counts).toMatchObject({ accounts: 2, failed: 1, violations: 0 });
+  expect(log.errors.map(([message]) => message)).toEqual(["ledger not checked"]);
+});
+
+test("a run begins no account once its time is over", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  await accountsWithMoney(table, 25);
+  const counts = await checkLedgers({ table, log: recordingLog(), now: () => new Date(0) }, { budgetMs: -1 });
+  expect(counts.accounts).toBe(0);
+});
+
+test("the worker looks at the table of its environment and needs nothing more", async () => {
+  await expect(handler()).resolves.toBeUndefined();
+});

@@ -1,0 +1,67 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, expect, test } from "vitest";
+
+import { bundleLambdas, productAssets } from "../../infra/bundle.ts";
+import { readConfig } from "../../infra/config.ts";
+import { lambdas, originAuthorizer } from "../../infra/lambdas.ts";
+import { addStack, createApp } from "../../infra/stack.ts";
+import { settings as example } from "../../infra/stages/example.ts";
+import { workers } from "../../infra/workers.ts";
+
+// As in synthesis.ts.
+process.env["CDK_VALIDATION"] = "false";
+
+const folder = mkdtempSync(join(tmpdir(), "unchanged-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+// All that has files beside its code, and a few that have none.
+const names = [
+  "docs",
+  "fallback",
+  "me.get",
+  "workers.make_invoice_file",
+  "workers.publish_changes",
+  "origin_authorizer",
+];
+const wanted = <T extends { name: string }>(specs: readonly T[]) => specs.filter(({ name }) => names.includes(name));
+
+/** Bundles and synthesizes in a place of its own; answers all that a deployment reads, by its name. */
+async function synthesis(place: string, specs: "in order" | "in reverse"): Promise<Record<string, string>> {
+  const bundles = join(folder, place, "bundles");
+  const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer];
+  await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets() });
+  for (const name of names) utimesSync(join(bundles, name, "index.js"), 0, place.length);
+  const app = createApp(join(folder, place, "out"));
+  const { issuers, ...rest } = example;
+  const config = readConfig(() => undefined, {}, { ...rest, routeThrottles: {}, issuers });
+  addStack(app, { lambdas: wanted(lambdas), workers: wanted(workers) }, bundles, config);
+  app.synth();
+  const files = readdirSync(join(folder, place, "out")).filter((name) => /\.(?:template|assets)\.json$/.test(name));
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(folder, place, "out", name), "utf8")]));
+}
+
+test("when nothing changed there is nothing to deploy: templates and the hashes of assets are the same, wherever and whenever", async () => {
+  const first = await synthesis("first", "in order");
+  const second = await synthesis("second/elsewhere", "in reverse");
+  expect(Object.keys(first).length).toBe(4);
+  expect(second).toEqual(first);
+});
+
+test("what changed in one function changes its asset and no other", async () => {
+  const bundles = join(folder, "changed", "bundles");
+  const hashes = async (note: string) => {
+    await bundleLambdas([...wanted(lambdas)], bundles, { assets: { docs: [], fallback: [] } });
+    writeFileSync(join(bundles, "me.get", "note"), note);
+    const app = createApp(join(folder, "changed", note));
+    const config = readConfig(() => undefined, {});
+    const stack = addStack(app, { lambdas: wanted(lambdas), workers: [] }, bundles, config);
+    app.synth();
+    const text: string = readFileSync(join(folder, "changed", note, `${stack.stackName}.template.json`), "utf8");
+    return [...text.matchAll(/"S3Key": "[0-9a-f]{64}/g)].map(([hash]) => hash);
+  };
+  const [before, after] = [await hashes("one"), await hashes("another")];
+  expect(before.filter((hash) => !after.includes(hash))).toHaveLength(1);
+});

@@ -1,0 +1,90 @@
+import { expect, test, vi } from "vitest";
+
+import { workers } from "../../infra/workers.ts";
+import { createLog } from "../../shared/log.ts";
+import { only, spec, synthesize } from "./synthesis.ts";
+
+const template = synthesize([spec("me.get")], { stage: "blue", alarmEmail: "ops@example.com" }, undefined, workers);
+const alarms = Object.values(template.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
+const filters = Object.values(template.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
+const traced = synthesize([spec("me.get")], { trace: true });
+
+test("what only the log tells is counted from the functions' lines, under the stage's name", () => {
+  const group = Object.keys(template.findResources("AWS::Logs::LogGroup")).find((id) => id.startsWith("FunctionLogs"));
+  const counted = filters.map(({ LogGroupName, FilterPattern, MetricTransformations: [to] }) => {
+    expect([LogGroupName, to.MetricNamespace]).toEqual([{ Ref: group }, "HostedMail/blue"]);
+    return [to.MetricName, FilterPattern, to.MetricValue];
+  });
+  expect(counted).toEqual([
+    ["LoggedErrors", '{ $.level = "error" }', "1"],
+    ["WebhooksGivenUp", '{ ($.worker = "retry_deliveries") && ($.failed > 0) }', "$.failed"],
+    ["WebhooksDue", '{ ($.worker = "retry_deliveries") && ($.due > 0) }', "$.due"],
+    ["LedgerViolations", '{ $.message = "ledger violation" }', "1"],
+  ]);
+});
+
+test("the lines have the members that are counted by", () => {
+  const lines: string[] = [];
+  const writing = vi.spyOn(process.stdout, "write").mockImplementation((text) => lines.push(String(text)) > 0);
+  createLog("info", { worker: "retry_deliveries" }).error("ledger violation", { failed: 2, due: 3 });
+  writing.mockRestore();
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+    level: "error",
+    worker: "retry_deliveries",
+    message: "ledger violation",
+    failed: 2,
+    due: 3,
+  });
+});
+
+test.each([
+  ["LoggedErrors", 10],
+  ["WebhooksGivenUp", 50],
+  ["WebhooksDue", 2_000],
+  ["LedgerViolations", 1],
+])("%s raise an alarm from %d on", (MetricName, Threshold) => {
+  expect(alarms).toContainEqual(expect.objectContaining({ Namespace: "HostedMail/blue", MetricName, Threshold }));
+});
+
+test("nobody checking the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
+  expect(alarms).toContainEqual(
+    expect.objectContaining({
+      MetricName: "Invocations",
+      Dimensions: [{ Name: "FunctionName", Value: { Ref: "WorkersCheckLedgersFunction" } }],
+      Period: 3 * 3600,
+      ComparisonOperator: "LessThanThreshold",
+      TreatMissingData: "breaching",
+    }),
+  );
+});
+
+test("a throttled table is an alarm", () => {
+  const names = alarms.flatMap(({ Metrics = [] }) =>
+    Metrics.map(({ MetricStat }: { MetricStat?: { Metric: { MetricName: string } } }) => MetricStat?.Metric.MetricName),
+  );
+  expect(names).toEqual(expect.arrayContaining(["ReadThrottleEvents", "WriteThrottleEvents"]));
+});
+
+test("one dashboard shows requests, functions, the table, every queue of dead letters, webhooks and the books", () => {
+  const [, dashboard] = only(template, "AWS::CloudWatch::Dashboard");
+  expect(dashboard["Properties"].DashboardName).toBe("hosted-mail-blue");
+  const text = JSON.stringify(dashboard["Properties"].DashboardBody);
+  for (const shown of ["5xx", "p99", "ConcurrentExecutions", "ConsumedWriteCapacityUnits", "IteratorAge"]) {
+    expect(text).toContain(shown);
+  }
+  for (const { name } of workers) expect(text).toContain(name);
+  for (const { MetricTransformations } of filters) expect(text).toContain(MetricTransformations[0].MetricName);
+});
+
+test("X-Ray has traces of every function where it is asked for, and nowhere else", () => {
+  expect(JSON.stringify(template.toJSON())).not.toMatch(/xray|TracingConfig/);
+  expect(only(traced, "AWS::Lambda::Function")[1]["Properties"].TracingConfig).toEqual({ Mode: "Active" });
+  expect(traced.findResources("AWS::IAM::Policy")).toEqual({});
+  expect(JSON.stringify(traced.findResources("AWS::IAM::Role")["MeGetRole"])).toContain("xray:PutTraceSegments");
+});
+
+test("everything that a stage makes is tagged with the product and the stage", () => {
+  let tags: Record<string, string> = {};
+  synthesize([spec("me.get")], { stage: "blue" }, (stack) => void (tags = stack.tags.tagValues()));
+  expect(tags).toEqual({ service: "hosted-mail", stage: "blue" });
+});

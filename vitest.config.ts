@@ -3,7 +3,9 @@ import { defineConfig } from "vitest/config";
 const common = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 20_000 };
 
 /** Tests that change what a process has one of: its environment, its clock, its servers. */
-const apart = ["infra", "browser", "shared/providers", "functions/workers"].map((part) => `test/${part}/**/*.test.ts`);
+const apart = ["infra", "browser", "shared/providers", "functions/workers", "bench"].map(
+  (part) => `test/${part}/**/*.test.ts`,
+);
 
 export default defineConfig({
   test: {

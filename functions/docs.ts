@@ -16,7 +16,6 @@ const mediaTypes: Record<string, string> = {
   ".png": "image/png",
 };
 
-/** The viewer of the reference has styles and images in its own code. */
 const policyOf = (more: { style: string; image: string } = { style: "", image: "" }): string =>
   [
     "default-src 'none'",
@@ -32,15 +31,16 @@ const policyOf = (more: { style: string; image: string } = { style: "", image: "
 const verifyPath = "/verify";
 /** The agent card is found at a known place, and says at which address the agent is. */
 const cardPath = "/.well-known/agent-card.json";
-const playgroundPath = "/docs/playground";
+/** Its viewer has styles and images in its own code; no other page has. */
+const referencePath = "/docs";
 
 function headersOf(path: string): { "cache-control": string; "content-security-policy": string } {
   // People come to that page with a link's token: nothing of it is kept, and it is always the one that is deployed.
   if (path === verifyPath) return { "cache-control": "no-store", "content-security-policy": policyOf() };
-  const isPlayground = path === playgroundPath;
+  const isReference = path === referencePath;
   return {
     "cache-control": "public, max-age=300",
-    "content-security-policy": policyOf(isPlayground ? undefined : { style: " 'unsafe-inline'", image: " data:" }),
+    "content-security-policy": policyOf(isReference ? { style: " 'unsafe-inline'", image: " data:" } : undefined),
   };
 }
 

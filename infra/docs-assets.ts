@@ -1,11 +1,9 @@
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 
-import { problemCodes, problemOf } from "../shared/errors.ts";
 import { agentCard } from "./agent-card.ts";
 import type { Asset } from "./assets.ts";
-import { adviceOf } from "./docs-errors.ts";
+import { pageAssets } from "./docs-pages/assets.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { openApiDocument } from "./openapi.ts";
 import { playgroundFunctions } from "./playground-functions.ts";
@@ -15,19 +13,30 @@ const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/p
 
 /**
  * What the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer, the
- * playground, the table of errors, and the page that confirms a forwarding.
+ * playground, the pages beside them, and the page that confirms a forwarding.
  */
 export function docsAssets(): Asset[] {
-  const playground = ["", "-editor", "-completion", "-text", "-outcome", "-dom"].map((part) => `playground${part}.js`);
+  const playground = ["", "-editor", "-completion", "-shapes", "-text", "-outcome", "-dom"].map(
+    (part) => `playground${part}.js`,
+  );
   const verify = ["verify.html", "verify.js", "verify.css"];
-  const names = ["index.html", "docs.js", "docs.css", "playground.html", "playground.css", ...playground, ...verify];
+  const names = [
+    "index.html",
+    "docs.js",
+    "docs.css",
+    "pages.css",
+    "playground.html",
+    "playground.css",
+    ...playground,
+    ...verify,
+  ];
   const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
   const served = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
   return [
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
     { to: "agent-card.json", content: JSON.stringify(agentCard()) },
-    { to: "docs/errors.html", content: errorsPage() },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
+    ...pageAssets(),
     ...local,
     ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),
   ];
@@ -41,14 +50,4 @@ export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
     if (path !== undefined) (methods[path] ??= []).push(method);
   }
   return [{ to: "methods.json", content: JSON.stringify(methods) }];
-}
-
-/** One row per problem code, where the `type` member of an error body points. */
-function errorsPage(): string {
-  const rows = problemCodes.map((code) => {
-    const { status, title } = problemOf(code);
-    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${adviceOf[code]}</td></tr>`;
-  });
-  const page = readFileSync(join(pages, "errors.html"), "utf8");
-  return page.replace("<!-- rows -->", rows.join("\n          "));
 }

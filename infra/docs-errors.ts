@@ -70,5 +70,7 @@ export const adviceOf: Record<ProblemCode, string> = {
   rate_limited: "Wait for as long as <code>Retry-After</code> says.",
   internal: "It is our fault. Tell us the <code>request_id</code>.",
   upstream_unavailable: "Nothing is known to have changed; try again after <code>Retry-After</code> seconds.",
+  read_only:
+    "The operator has stopped all changes, and says why. What only reads works. Nothing was changed; try again after <code>Retry-After</code> seconds.",
   busy: "Others change the same thing, or the table is throttled. Nothing was changed; try again after <code>Retry-After</code> seconds.",
 };

@@ -40,7 +40,7 @@ const HTTPValidationError = z
 export type Door = {
   /** One of the functions, as opposed to a door of code mode. */
   isFunction: boolean;
-  /** Speaks JSON-RPC: answers notifications with 202, checks `Origin`, and charges only what it understands. */
+  /** Speaks JSON-RPC: answers notifications with 202, and checks `Origin`. */
   isRpc: boolean;
 };
 
@@ -58,6 +58,7 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
     [route.capability !== null && route.capability !== "account.view", "forbidden"],
     [inAccount && route.access === "write", "account_suspended"],
     [inAccount, "not_found"],
+    [route.access === "write", "read_only"],
     [isRpc, "origin_not_allowed"],
     [takesKey(route, isRpc), "idempotency_in_flight"],
     [takesKey(route, isRpc) && (route.secret || !isFunction), "secret_already_shown"],
@@ -67,11 +68,7 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
   return problemCodes.filter((code) => codes.has(code));
 }
 
-function failureHeaders(
-  status: string,
-  codes: readonly ProblemCode[],
-  { isFunction }: Door,
-): ZodOpenApiResponseObject["headers"] {
+function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenApiResponseObject["headers"] {
   switch (status) {
     case "400":
     case "413":
@@ -80,10 +77,7 @@ function failureHeaders(
     case "401":
       return headersOf(["WWW-Authenticate"]);
     case "409":
-      return headersOf(isFunction ? rateLimit : [], [
-        ...(isFunction ? [] : rateLimit),
-        ...(codes.includes("idempotency_in_flight") ? (["Retry-After"] as const) : []),
-      ]);
+      return headersOf(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
     case "429":
       return headersOf([...rateLimit, "Retry-After"]);
     case "500":
@@ -109,7 +103,7 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
       status,
       {
         description: codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`).join(" "),
-        headers: failureHeaders(status, codes, door),
+        headers: failureHeaders(status, codes),
         content: { "application/problem+json": { schema: Problem }, ...rpc },
       },
     ];
@@ -120,12 +114,12 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
 function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
   const hasTag = route.etag && route.method !== "DELETE";
   const always = [
-    ...(isRpc ? [] : rateLimit),
+    ...rateLimit,
     ...(route.location === undefined ? [] : (["Location"] as const)),
     ...(hasTag ? (["ETag"] as const) : []),
   ];
   const replays = takesKey(route, isRpc) && !route.secret;
-  const maybe = [...(isRpc ? rateLimit : []), ...(replays ? (["Idempotency-Replayed"] as const) : [])];
+  const maybe = replays ? (["Idempotency-Replayed"] as const) : [];
   return {
     description: "Done.",
     headers: headersOf(always, maybe),
@@ -140,7 +134,9 @@ function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
 export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
   return {
     [String(route.status)]: success(route, door),
-    ...(door.isRpc ? { "202": { description: "A notification: taken, not answered.", headers: headersOf([]) } } : {}),
+    ...(door.isRpc
+      ? { "202": { description: "A notification: taken, not answered.", headers: headersOf(rateLimit) } }
+      : {}),
     ...(route.etag && route.method === "GET"
       ? { "304": { description: "You have it as it is.", headers: headersOf([...rateLimit, "ETag"]) } }
       : {}),

@@ -6,6 +6,7 @@ import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObj
 import { functionsRoute } from "../functions/code/functions-route.ts";
 import { routes } from "../functions/routes.ts";
 import { limitClasses } from "../shared/limits/classes.ts";
+import { productName } from "../shared/product-name.ts";
 import type { Route } from "../shared/route.ts";
 import { a2aBody, a2aHeaders, a2aRoute } from "./openapi-a2a.ts";
 import { families } from "./openapi-families.ts";
@@ -79,7 +80,7 @@ const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
-const description = `Manage hosted-mail accounts: workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
+const description = `The ${productName}: manage hosted-mail accounts, workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
 
 ## Rate limits
 

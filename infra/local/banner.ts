@@ -50,7 +50,7 @@ ${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
       : `Registry    ${baseUrl}/_local/registry
 DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
 `
-  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; delete the folder to begin again)
+  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; npm start -- --reset begins anew)
 Database    ${database}
 Stop        Ctrl-C
 `;

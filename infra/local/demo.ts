@@ -26,11 +26,21 @@ export type Demo = {
 };
 
 const tokenLifeSeconds = 30 * 86_400;
+/** What a service account's token is made of. */
+const seedBytes = 112;
 const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
 const cast = [
   { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
   { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
 ] as const;
+
+/** Who has the account of `--seed big`. */
+export const bigAccount = {
+  id: "33333333-3333-4333-8333-333333333333",
+  name: "Initech Mail",
+  people: ["Bill", "Milton"],
+} as const;
+type Role = (typeof cast)[number] | typeof bigAccount;
 
 /** What can be claimed, with the last number of the first of four addresses. */
 const stock = [
@@ -39,17 +49,19 @@ const stock = [
 ];
 
 /** A demo principal's id: the account's, with another last digit. */
-const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
+export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
 
 /**
  * Makes the demo accounts and their people unless they are there, and writes `demo.json` (mode 0600) with
- * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept.
+ * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept. The big account is
+ * among them once it was asked for.
  */
 export async function seedDemo(options: {
   table: Table;
   issuer: TokenIssuer;
   dataDir: string;
   baseUrl: string;
+  withBig?: boolean;
 }): Promise<Demo> {
   const { table, issuer, dataDir, baseUrl } = options;
   const mint = (sub: string, given_name: string, family_name: string): string =>
@@ -57,11 +69,13 @@ export async function seedDemo(options: {
       { sub, given_name, family_name, email: `${given_name.toLowerCase()}@example.com`, locale: "en" },
       { expiresInSeconds: tokenLifeSeconds },
     );
-  const seed = await readSeed(join(dataDir, "demo.seed"));
+  const known = await table.get(accountKey(bigAccount.id), z.unknown());
+  const roles: readonly Role[] = options.withBig || known ? [...cast, bigAccount] : cast;
+  const seed = await readSeed(join(dataDir, "demo.seed"), roles.length * seedBytes);
   const accounts: Demo["accounts"] = [];
-  for (const [index, { id, name, people }] of cast.entries()) {
+  for (const [index, { id, name, people }] of roles.entries()) {
     const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
-    const serviceToken = mintServiceToken(seed.subarray(index * 112, (index + 1) * 112));
+    const serviceToken = mintServiceToken(seed.subarray(index * seedBytes, (index + 1) * seedBytes));
     await seedAccount(table, { id, name, owner });
     await seedMember(table, id, { type: "user", id: viewer }, { kind: "role", role: "viewer" });
     await seedServiceAccount(table, { accountId: id, id: service, by: owner }, serviceToken);
@@ -132,11 +146,12 @@ async function seedMember(table: Table, accountId: string, subject: Subject, gra
   });
 }
 
-/** Random bytes that outlive a restart, so that the demo's service account tokens do. */
-async function readSeed(file: string): Promise<Buffer> {
-  const kept = await readFile(file).catch(() => undefined);
-  if (kept?.length === cast.length * 112) return kept;
-  const made = randomBytes(cast.length * 112);
+/** Random bytes that outlive a restart, so that the demo's service account tokens do; more of them when more are needed. */
+async function readSeed(file: string, length: number): Promise<Buffer> {
+  const kept = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
+  const usable = kept.length % seedBytes === 0 ? kept : Buffer.alloc(0);
+  if (usable.length >= length) return usable;
+  const made = Buffer.concat([usable, randomBytes(length - usable.length)]);
   await writePrivately(file, made);
   return made;
 }

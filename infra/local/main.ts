@@ -1,13 +1,20 @@
 import { join } from "node:path";
 
+import { documentClient, openTable } from "../../shared/table/table.ts";
 import { writeAssets } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-assets.ts";
 import { lambdas } from "../lambdas.ts";
+import { Misuse, type StartArguments, readArguments, usage } from "./arguments.ts";
+import { confirmAtTerminal } from "./ask.ts";
 import { banner, servedLine } from "./banner.ts";
-import { seedDemo } from "./demo.ts";
+import { bigAccount, memberId, seedDemo } from "./demo.ts";
+import { localTableName } from "./engine-note.ts";
+import { progressOn } from "./progress.ts";
+import { resetDataDir } from "./reset.ts";
 import { startRuntime } from "./runtime.ts";
+import { bigSize, seedBig } from "./seed-big.ts";
 import { type Settings, readSettings } from "./settings.ts";
-import { StartProblem } from "./start-problem.ts";
+import { StartProblem, startProblemOf } from "./start-problem.ts";
 
 /** npm hands a Ctrl-C on to us a moment after the terminal did; that one is not a second Ctrl-C. */
 const sameKeyPressMs = 500;
@@ -20,6 +27,18 @@ async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
   await writeAssets(folder, [...docsAssets(), ...fallbackAssets(lambdas)]);
   return folder;
+}
+
+/** Fills the big account, as far as it is not, and shows how far it is. */
+async function seedBigHere(signal: AbortSignal): Promise<void> {
+  const table = openTable(documentClient(), localTableName);
+  const { id: accountId } = bigAccount;
+  const { domains, mailboxesEach } = bigSize;
+  say(
+    `Making ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C ends it; --seed big goes on with it.`,
+  );
+  const onProgress = progressOn(process.stdout, { of: domains * mailboxesEach, unit: "mailboxes" });
+  await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }
 
 /** Stops on the first signal with exit code 0, at once on the second. */
@@ -38,19 +57,28 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on("SIGTERM", onSignal);
 }
 
-async function main(settings: Settings): Promise<void> {
+async function main(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
+  if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
   // Functions that use the table log their requests themselves, with the units they consumed.
   const logging = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
   const runtime = await startRuntime(
     settings,
-    { lambdas, prepareDocs, seedDemo },
+    { lambdas, prepareDocs, seedDemo: (place) => seedDemo({ ...place, withBig: seed === "big" }) },
     {
       onServed: (served) => isQuiet || logging.has(served.by ?? "") || say(servedLine(served, new Date())),
       onError: (name, error) => complain(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
     },
   );
-  stopOnSignal(runtime.stop);
+  const stopping = new AbortController();
+  let seeding = Promise.resolve();
+  stopOnSignal(async () => {
+    stopping.abort();
+    await seeding;
+    await runtime.stop();
+  });
+  if (seed === "big") await (seeding = seedBigHere(stopping.signal));
+  if (stopping.signal.aborted) return;
   const database =
     settings.endpoint === undefined ? `embedded, at ${runtime.endpoint}` : `yours, at ${settings.endpoint}`;
   say(
@@ -68,11 +96,29 @@ async function main(settings: Settings): Promise<void> {
   process.exit(1);
 }
 
+async function resetData({ dataDir, endpoint }: Settings, yes: boolean): Promise<void> {
+  if (endpoint !== undefined) {
+    throw new StartProblem(
+      `The table is yours, at ${endpoint}: --reset deletes only what is in DATA_DIR. Empty it yourself.`,
+    );
+  }
+  await resetDataDir(dataDir, { confirm: (question) => confirmAtTerminal(question, { yes }), say });
+}
+
+async function run(): Promise<void> {
+  const given = readArguments(process.argv.slice(2));
+  if (given.help) return say(usage);
+  await main(readSettings(process.env), given);
+}
+
 try {
-  await main(readSettings(process.env));
+  await run();
 } catch (error) {
-  complain(
-    error instanceof StartProblem ? `\n${error.message}\n` : String(error instanceof Error ? error.stack : error),
-  );
+  if (error instanceof Misuse) {
+    complain(`${error.message}\n\n${usage}`);
+    process.exit(2);
+  }
+  const problem = startProblemOf(error);
+  complain(problem ? `\n${problem.message}\n` : String(error instanceof Error ? error.stack : error));
   process.exit(1);
 }

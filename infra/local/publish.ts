@@ -4,10 +4,12 @@ import { publishChanges } from "../../functions/workers/publish-changes.ts";
 import type { Event } from "../../shared/changes/event.ts";
 import { createLog } from "../../shared/log.ts";
 import type { Table } from "../../shared/table/table.ts";
+import type { Item } from "../../shared/table/writes.ts";
 import { openChangeFeed } from "./change-feed.ts";
 import { deadLettersIn, embeddedPublisher, eventsIn } from "./event-log.ts";
 import { eventSource } from "./event-source.ts";
 import { startPoller, type Poller } from "./poller.ts";
+import { seedRequestId } from "./seed-big.ts";
 
 type PublishingOptions = {
   table: Table;
@@ -17,6 +19,9 @@ type PublishingOptions = {
 };
 
 const idleMs = 2_000;
+
+// Nobody could have listened to a seed, and handing so many over would keep the machine busy for an hour.
+const isNews = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
 /** Publishes the changes in the table as the deployed stream does, by the same worker, to the log in the data folder. */
 export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
@@ -28,7 +33,11 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
     handler: publishChanges(() => ({ publish, log })),
     onDeadLetter: (letter) => deadLetters.append([letter]),
   });
-  const feed = await openChangeFeed({ table, file: join(dataDir, "change-feed.json"), deliver });
+  const feed = await openChangeFeed({
+    table,
+    file: join(dataDir, "change-feed.json"),
+    deliver: (rows) => deliver(rows.filter(isNews)),
+  });
   const poller = startPoller({ work: feed.poll, idleMs, onError: (error) => onError("change feed", error) });
   return {
     wake: poller.wake,

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -7,6 +6,7 @@ import * as z from "zod";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
 import { clockPaths } from "./clock.ts";
+import { prepareDataDir } from "./data-version.ts";
 import { openDns } from "./dns.ts";
 import { leaveEngineNote, localTableName } from "./engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "./engine.ts";
@@ -16,10 +16,11 @@ import { freePort } from "./free-port.ts";
 import { type GatewayOptions, type Served, startGateway } from "./gateway.ts";
 import type { Handler } from "./invoke.ts";
 import { type TokenIssuer, openIssuer } from "./issuer.ts";
+import { freePortAbove, holderOf } from "./port-holder.ts";
 import { providerPaths } from "./provider-pages.ts";
 import type { LambdaFunction } from "./respond.ts";
 import type { Settings } from "./settings.ts";
-import { StartProblem, reasonOf } from "./start-problem.ts";
+import { StartProblem } from "./start-problem.ts";
 import { tokenPaths } from "./tokens.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
@@ -45,14 +46,6 @@ export type Runtime<Demo> = {
 
 const project = resolve(import.meta.dirname, "../..");
 
-async function prepareDataDir(dataDir: string): Promise<void> {
-  try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new StartProblem(`The data folder ${dataDir} (DATA_DIR) cannot be made: ${reasonOf(error)}`);
-  }
-}
-
 const LambdaModule = z.object({ handler: z.custom<Handler>((value) => typeof value === "function") });
 
 async function loadFunction({ name, file, triggers }: LambdaSpec): Promise<LambdaFunction> {
@@ -68,11 +61,17 @@ async function openGateway(options: GatewayOptions): ReturnType<typeof startGate
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "EADDRINUSE") {
-      throw new StartProblem(`Port ${options.port} is taken. Stop what has it, or choose another: PORT=8081 npm start`);
+      throw await portTaken(options.port);
     }
     if (code === "EACCES") throw new StartProblem(`Port ${options.port} is not for everybody. Set PORT above 1023.`);
     throw error;
   }
+}
+
+async function portTaken(port: number): Promise<StartProblem> {
+  const [holder, other] = await Promise.all([holderOf(port), freePortAbove(port)]);
+  const who = holder === undefined ? "taken. Stop what has it" : `taken by ${holder}. Stop that`;
+  return new StartProblem(`Port ${port} is ${who}, or choose another: PORT=${other} npm start`);
 }
 
 /** The local paths that show or move what happens beside the API. */

@@ -1,6 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
@@ -8,6 +9,12 @@ import { engineNote } from "../../../infra/local/engine-note.ts";
 import { newFolder } from "../../support/folder.ts";
 import { failMain, get, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
+
+async function folderWith(name: string): Promise<string> {
+  const folder = newFolder();
+  await writeFile(join(folder, name), "");
+  return folder;
+}
 
 test("everything the banner promises is there", async () => {
   const dataDir = newFolder();
@@ -83,7 +90,8 @@ test("a port that is taken is said in one sentence that names PORT; exit 1, and 
   const dataDir = newFolder();
   const { code, said } = await failMain({ DATA_DIR: dataDir, PORT: String(port) });
   expect(code).toBe(1);
-  expect(said.trim()).toMatch(new RegExp(`^Port ${port} is taken\\..*PORT=\\d+ npm start$`));
+  const holder = `by .+, process ${process.pid}`;
+  expect(said.trim()).toMatch(new RegExp(`^Port ${port} is taken ${holder}\\..*PORT=\\d+ npm start$`));
   expect(existsSync(join(dataDir, "demo.json"))).toBe(false);
   expect(existsSync(join(dataDir, "table.db-wal"))).toBe(false);
 });
@@ -96,4 +104,56 @@ test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner sa
   expect(printed).toContain(`yours, at ${endpoint}`);
   expect(existsSync(join(dataDir, "table.db"))).toBe(false);
   expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
+});
+
+test("--reset begins anew without asking where nobody can answer, and refuses what is in use or not ours", async () => {
+  const dataDir = newFolder();
+  const first = await startMain({ DATA_DIR: dataDir });
+  const issuer = await readFile(join(dataDir, "issuer.json"), "utf8");
+  const inUse = await failMain({ DATA_DIR: dataDir }, "--reset");
+  expect([inUse.code, inUse.said]).toEqual([1, expect.stringContaining(`process ${first.child.pid}`)]);
+  expect((await get(`${first.baseUrl}/v1/public/accounts`, first.token)).status).toBe(200);
+  first.child.kill("SIGTERM");
+  await first.exit();
+  const second = await startMain({ DATA_DIR: dataDir }, "--reset");
+  expect(second.printed).toContain(`The data in ${dataDir} is deleted.`);
+  expect(await readFile(join(dataDir, "issuer.json"), "utf8")).not.toBe(issuer);
+  expect((await get(`${second.baseUrl}/v1/public/accounts`, second.token)).status).toBe(200);
+  const notOurs = await failMain({ DATA_DIR: await folderWith("something.txt") }, "--reset");
+  expect([notOurs.code, notOurs.said]).toEqual([1, expect.stringContaining("not a data folder")]);
+});
+
+test("with another's database --reset deletes nothing", async () => {
+  const env = { DATA_DIR: newFolder(), AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:1" };
+  const { code, said } = await failMain(env, "--reset");
+  expect([code, said]).toEqual([1, expect.stringContaining("The table is yours")]);
+});
+
+test("data of an older version is refused with the command that begins anew; exit 1, and it stays", async () => {
+  const dataDir = await folderWith("table.db");
+  const { code, said } = await failMain({ DATA_DIR: dataDir });
+  expect([code, said]).toEqual([1, expect.stringContaining("npm start -- --reset")]);
+  expect(existsSync(join(dataDir, "table.db"))).toBe(true);
+});
+
+test("an unknown flag is refused with what there is; exit 2, and nothing is made", async () => {
+  const dataDir = join(newFolder(), "none");
+  const { code, said } = await failMain({ DATA_DIR: dataDir }, "--rest");
+  expect([code, said]).toEqual([2, expect.stringContaining("Usage: npm start")]);
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+test("a Node that is too old, or one without the packages, is told what to do", async () => {
+  const check = resolve(import.meta.dirname, "../../../infra/local/check-node.cjs");
+  const run = (before: string, cwd: string) =>
+    spawnSync(process.execPath, ["-e", `${before}; require(${JSON.stringify(cwd)})`], { encoding: "utf8" });
+  const pretend = 'Object.defineProperty(process.versions, "node", { value: "20.1.0" })';
+  expect(run(pretend, check)).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/Node 24.*Node 20\.1\.0[^]*npm ci/),
+  });
+  const alone = join(newFolder(), "check-node.cjs");
+  await copyFile(check, alone);
+  expect(run("", alone)).toMatchObject({ status: 1, stderr: expect.stringContaining('Run "npm ci" first') });
+  expect(run("", check)).toMatchObject({ status: 0, stderr: "" });
 });

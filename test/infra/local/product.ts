@@ -10,8 +10,9 @@ const main = resolve(import.meta.dirname, "../../../infra/local/main.ts");
 /** The product as `npm start` starts it, without this run's own environment. */
 function spawnMain(
   env: Record<string, string>,
+  args: readonly string[],
 ): ChildProcess & { stdout: NodeJS.ReadableStream; stderr: NodeJS.ReadableStream } {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env["PATH"], PORT: "0", NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -29,8 +30,8 @@ export type Product = {
 };
 
 /** Starts the product; resolves once it has printed its banner. */
-export async function startMain(env: Record<string, string>): Promise<Product> {
-  const child = spawnMain(env);
+export async function startMain(env: Record<string, string>, ...args: string[]): Promise<Product> {
+  const child = spawnMain(env, args);
   const exited = once(child, "exit");
   const errors = text(child.stderr);
   let printed = "";
@@ -49,8 +50,11 @@ export async function startMain(env: Record<string, string>): Promise<Product> {
 }
 
 /** A start that fails: its exit code and what it said. */
-export async function failMain(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  const child = spawnMain(env);
+export async function failMain(
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<{ code: number | null; said: string }> {
+  const child = spawnMain(env, args);
   const said = await text(child.stderr);
   if (child.exitCode === null) await once(child, "exit");
   return { code: child.exitCode, said };

@@ -1,0 +1,16 @@
+type Query = { page: number; page_size: number };
+type Page<Item> = { data: { items: Item[]; total: number } };
+
+const pageSize = 100;
+
+/**
+ * Every item of a list, page by page as they are asked for:
+ * `for await (const mailbox of itemsOf((query) => api.mailboxes.list({ path: { account_id }, query })))`.
+ */
+export async function* itemsOf<Item>(list: (query: Query) => Promise<Page<Item>>): AsyncGenerator<Item, void> {
+  for (let page = 1; ; page++) {
+    const { items, total } = (await list({ page, page_size: pageSize })).data;
+    yield* items;
+    if (items.length === 0 || page * pageSize >= total) return;
+  }
+}

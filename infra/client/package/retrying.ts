@@ -1,0 +1,47 @@
+export type Fetch = (request: Request) => Promise<Response>;
+
+export type RetryOptions = {
+  /** How often a request is sent again, at most. */
+  retries: number;
+  /** Longer waits than this are left to the caller. */
+  longestWaitMs: number;
+};
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Whether the same request twice has one effect: a read, or one with a key. */
+const takesEffectOnce = ({ method, headers }: Request): boolean => method === "GET" || headers.has("idempotency-key");
+
+/** 429 has done nothing; of another failure one knows only that a repeat does no harm. */
+const isWorthwhile = (request: Request, { status }: Response): boolean =>
+  status === 429 || (status === 503 && takesEffectOnce(request));
+
+/** Half a second after the first failure, twice as long after each further one, and a little of chance. */
+const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
+
+function waitMsOf(response: Response, attempt: number): number {
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : backoffMs(attempt);
+}
+
+/**
+ * Sends again what was refused for now (429, 503), after as long as `Retry-After` says, and what found no answer at all;
+ * but of requests that change something only those with an `Idempotency-Key`, apart from 429.
+ */
+export const retrying =
+  (fetch: Fetch, { retries, longestWaitMs }: RetryOptions): Fetch =>
+  async (request) => {
+    for (let attempt = 0; ; attempt++) {
+      const isLast = attempt >= retries;
+      let waitMs = backoffMs(attempt);
+      try {
+        const response = await fetch(isLast ? request : request.clone());
+        waitMs = waitMsOf(response, attempt);
+        if (isLast || waitMs > longestWaitMs || !isWorthwhile(request, response)) return response;
+        await response.body?.cancel();
+      } catch (error) {
+        if (isLast || request.signal.aborted || !takesEffectOnce(request)) throw error;
+      }
+      await pause(waitMs);
+    }
+  };

@@ -1,0 +1,81 @@
+import { posix } from "node:path";
+
+import { Marked, type Tokens } from "marked";
+
+import { escaped } from "../../shared/html.ts";
+import { shownAs } from "./pages.ts";
+
+/** GitHub's name for a heading, by which links find it there too. */
+export function slugOf(heading: string, taken: Set<string> = new Set()): string {
+  const slug = heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, "")
+    .replaceAll(" ", "-");
+  let unique = slug;
+  for (let count = 1; taken.has(unique); count++) unique = `${slug}-${count}`;
+  taken.add(unique);
+  return unique;
+}
+
+/** Where a link of a document leads on the site; undefined where that is not shown there. */
+export function addressOf(href: string, file: string): string | undefined {
+  if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return href;
+  if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
+  const [path = "", anchor] = href.split("#");
+  const target = path.startsWith("/") ? path : posix.normalize(posix.join(posix.dirname(file), path));
+  const shown = shownAs(target);
+  return shown && shown.path + (anchor === undefined ? "" : `#${anchor}`);
+}
+
+const plain = (html: string): string => html.replaceAll(/<[^>]+>/g, "");
+
+/** What a code span that is nothing but the name of a page is replaced with. */
+function linkToPage(text: string): string | undefined {
+  const shown = shownAs(text);
+  return shown && `<a href="${shown.path}">${text.startsWith("/") ? escaped(text) : escaped(shown.title)}</a>`;
+}
+
+/**
+ * A document of the project as HTML. Only our own files come here; all the same, HTML in them is shown as text, and links
+ * lead to web pages, mail addresses and pages of the site. A link to another file of the project is its text alone.
+ */
+export function renderMarkdown(markdown: string, file: string): string {
+  const taken = new Set<string>();
+  let isInLink = false;
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
+      image: ({ text }) => escaped(text),
+      heading({ tokens, depth }) {
+        const html = this.parser.parseInline(tokens);
+        const id = slugOf(unescaped(plain(html)), taken);
+        // The page's own address leads to its main heading.
+        const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
+        return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
+      },
+      codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escaped(text)}</code>`,
+      link({ href, tokens, text }) {
+        const address = addressOf(href, file);
+        const shown = address === undefined ? undefined : shownAs(posix.join("docs", posix.basename(href)));
+        isInLink = true;
+        // A file's name says nothing to who reads the site.
+        const html = /^`.*\.md`$/.test(text) && shown ? escaped(shown.title) : this.parser.parseInline(tokens);
+        isInLink = false;
+        return address === undefined ? html : `<a href="${escaped(address)}">${html}</a>`;
+      },
+      code: ({ text, lang }) =>
+        `<pre tabindex="0"${lang ? ` data-language="${escaped(lang)}"` : ""}><code>${escaped(text)}\n</code></pre>\n`,
+      table({ header, rows }) {
+        const cells = (row: Tokens.TableCell[], tag: string): string =>
+          `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`;
+        const body = rows.map((row) => cells(row, "td")).join("\n");
+        return `<div class="table" tabindex="0"><table>\n<thead>${cells(header, "th")}</thead>\n<tbody>\n${body}\n</tbody>\n</table></div>\n`;
+      },
+    },
+  });
+  return marked.parse(markdown, { async: false });
+}
+
+const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
+const unescaped = (html: string): string => html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);

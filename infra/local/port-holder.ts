@@ -1,0 +1,47 @@
+import { readFile, readdir, readlink } from "node:fs/promises";
+import { createServer } from "node:net";
+
+const listening = "0A";
+
+/** The inodes of the sockets that listen on a TCP port here, as Linux tells them in /proc/net. */
+async function socketsOn(port: number): Promise<Set<string>> {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const tables = await Promise.all(
+    ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
+  );
+  const rows = tables.flatMap((table) => table.split("\n").map((row) => row.trim().split(/\s+/)));
+  return new Set(
+    rows.flatMap(([, local = "", , state, , , , , , inode = ""]) =>
+      local.endsWith(suffix) && state === listening ? [`socket:[${inode}]`] : [],
+    ),
+  );
+}
+
+/** Which process listens on a port, as `node, process 4711`; undefined where that cannot be seen. */
+export async function holderOf(port: number): Promise<string | undefined> {
+  const sockets = await socketsOn(port);
+  if (sockets.size === 0) return undefined;
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  for (const pid of pids) {
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const link = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "");
+      if (!sockets.has(link)) continue;
+      const name = (await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")).trim();
+      return `${name === "" ? "" : `${name}, `}process ${pid}`;
+    }
+  }
+  return undefined;
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+
+/** The first port above this one that nobody has, of the next few. */
+export async function freePortAbove(port: number): Promise<number> {
+  for (let next = port + 1; next <= Math.min(port + 20, 65_535); next++) if (await isFree(next)) return next;
+  return 0;
+}

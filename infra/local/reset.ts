@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { readdir, realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { markFile, readMark } from "./data-version.ts";
+import { Locked, holdLock } from "./lock.ts";
+import { StartProblem, reasonOf } from "./start-problem.ts";
+
+/** Everything that the product puts into its data folder; the mark goes last, so that a reset that is cut off can be sent again. */
+const ours = [
+  "table.db",
+  "table.db-shm",
+  "table.db-wal",
+  "change-feed.json",
+  "clock.json",
+  "dead-letters.ndjson",
+  "demo.json",
+  "demo.seed",
+  "docs",
+  "engine.json",
+  "event-queue",
+  "events.ndjson",
+  "files",
+  "issuer.json",
+  "payments.secret",
+  "secrets.key",
+  markFile,
+];
+
+/** A file's older half, and one that was about to take its place, go with it. */
+const spellings = (name: string): string[] => [name, `${name}.1`, `${name}.new`];
+
+/** Whether a folder is a data folder of ours, one of before there was a mark too. */
+async function isOurs(folder: string): Promise<boolean> {
+  if ((await readMark(folder)) !== undefined) return true;
+  return ["table.db", "issuer.json"].every((name) => existsSync(join(folder, name)));
+}
+
+async function lock(folder: string): Promise<() => Promise<void>> {
+  try {
+    return await holdLock(join(folder, "table.db"));
+  } catch (error) {
+    if (!(error instanceof Locked)) throw error;
+    throw new StartProblem(
+      `The data in ${folder} is ${error.message}, which runs: nothing was deleted. Stop that first.`,
+    );
+  }
+}
+
+export type Reset = {
+  /** Asks whoever sits there, where somebody does. */
+  confirm: (question: string) => Promise<boolean>;
+  say: (text: string) => void;
+};
+
+/**
+ * Deletes what the product has put into its data folder, and nothing else. Throws `StartProblem`, with nothing deleted,
+ * when the folder is none of ours, is in use, or whoever is asked says no.
+ */
+export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
+  const folder = await realpath(dataDir).catch(() => undefined);
+  const names = folder === undefined ? [] : await readdir(folder);
+  if (folder === undefined || names.length === 0) return say(`There is nothing in ${dataDir} to delete.`);
+  if (!(await isOurs(folder))) {
+    throw new StartProblem(`${folder} is not a data folder of this product: nothing was deleted. Is DATA_DIR right?`);
+  }
+  const unlock = await lock(folder);
+  try {
+    const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
+    if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
+    for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
+  } catch (error) {
+    if (error instanceof StartProblem) throw error;
+    throw new StartProblem(`Not all of ${folder} could be deleted: ${reasonOf(error)}`);
+  } finally {
+    await unlock();
+  }
+  const left = await readdir(folder);
+  say(`The data in ${folder} is deleted${left.length === 0 ? "" : `; what is not ours stays: ${left.join(", ")}`}.`);
+}

@@ -1,0 +1,57 @@
+import { reasonOf } from "../local/start-problem.ts";
+import { checksFor } from "./checks.ts";
+import { Misuse, readOptions, usage } from "./options.ts";
+import { type Outcome, runChecks } from "./run.ts";
+import { Scene } from "./scene.ts";
+
+const word = { ok: "ok", failed: "FAILED", skipped: "skipped" };
+
+const lineOf = ({ name, state, ms, note }: Outcome): string =>
+  [word[state].padEnd(8), `${ms.toFixed(0).padStart(6)} ms  `, note === "" ? name : `${name.padEnd(34)} ${note}`].join(
+    "",
+  );
+
+const onOutcome = (outcome: Outcome): void => void process.stdout.write(`${lineOf(outcome)}\n`);
+
+/** Ends the run on the first signal, and at once, whatever is left behind, on the second. */
+function stopOnSignal(): AbortSignal {
+  const stopping = new AbortController();
+  let firstAt: number | undefined;
+  const onSignal = (): void => {
+    // npm hands a Ctrl-C on a moment after the terminal did: it is the same key press.
+    if (firstAt !== undefined && performance.now() - firstAt > 500) process.exit(130);
+    if (firstAt !== undefined) return;
+    firstAt = performance.now();
+    process.stdout.write("Stopping: taking away what was made. Once more leaves it there.\n");
+    stopping.abort();
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return stopping.signal;
+}
+
+async function main(): Promise<number> {
+  const options = await readOptions(process.argv.slice(2), process.env);
+  if (options === "help") {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const { url, readOnly } = options;
+  const signal = stopOnSignal();
+  process.stdout.write(`${url}${readOnly ? ", read-only" : ""}\n`);
+  const scene = new Scene(options);
+  const startedAt = performance.now();
+  const outcomes = await runChecks(checksFor(options), scene, { readOnly, onOutcome, signal });
+  const count = (state: Outcome["state"]): number => outcomes.filter((one) => one.state === state).length;
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  process.stdout.write(`${count("ok")} ok, ${count("failed")} failed, ${count("skipped")} skipped, in ${seconds} s\n`);
+  if (count("failed") > 0) return 1;
+  return signal.aborted ? 130 : 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof Misuse)) throw error;
+  process.stderr.write(`${reasonOf(error)}\n\n${usage}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,95 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import * as z from "zod";
+
+import { readSettings } from "../local/settings.ts";
+import { reasonOf } from "../local/start-problem.ts";
+
+/** Where to look, as whom, and how far one may go. */
+export type SmokeOptions = {
+  url: string;
+  token: string;
+  /** The account to look at; the first that the token sees, if it is not said. */
+  account: string | undefined;
+  readOnly: boolean;
+  writeFeedback: boolean;
+};
+
+/** The command line was not understood, or leads nowhere; the message says what to do. */
+export class Misuse extends Error {}
+
+export const usage = `Usage: npm run smoke -- [options]
+
+Asks every family of functions of a running product for something and, unless told not to, makes one thing of each,
+changes it and takes it away again. It touches nothing that it has not made. Needs a minute at most.
+
+    --url URL          Where the product is, such as https://api.example.com, and with it
+    --token TOKEN      an access token or a service account token (or SMOKE_TOKEN in the environment).
+                       Without the two: the product on this machine, as the owner in $DATA_DIR/demo.json.
+    --account ID       The account to look at; the first that the token sees if it is not said.
+    --read-only        Makes nothing.
+    --write-feedback   Submits feedback too, which cannot be taken back.
+    --help             This text.
+
+Exit codes: 0 all is well (skipped checks say why), 1 a check failed or something could not be taken away, 2 not understood,
+130 stopped by Ctrl-C.
+`;
+
+const flags = {
+  url: { type: "string" },
+  token: { type: "string" },
+  account: { type: "string" },
+  "read-only": { type: "boolean", default: false },
+  "write-feedback": { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+function parsed(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: flags, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new Misuse(reasonOf(error));
+  }
+}
+
+const Demo = z.object({
+  base_url: z.url(),
+  accounts: z.array(z.object({ id: z.string(), owner: z.object({ token: z.string() }) })).min(1),
+});
+
+/** The product on this machine, as its demo's first owner. */
+async function here(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, "url" | "token" | "account">> {
+  const file = join(readSettings(environment).dataDir, "demo.json");
+  try {
+    const { base_url, accounts } = Demo.parse(JSON.parse(await readFile(file, "utf8")));
+    const [first] = accounts;
+    if (!first) throw new Error("it has no account");
+    return { url: base_url, token: first.owner.token, account: first.id };
+  } catch (error) {
+    throw new Misuse(`Say --url and --token, or start the product here first (npm start): ${file}: ${reasonOf(error)}`);
+  }
+}
+
+/** What the command line asks for. Throws `Misuse`. */
+export async function readOptions(
+  argv: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<SmokeOptions | "help"> {
+  const values = parsed(argv);
+  if (values.help) return "help";
+  const token = values.token ?? (values.url === undefined ? undefined : environment["SMOKE_TOKEN"]);
+  if ((values.url === undefined) !== (token === undefined)) throw new Misuse("--url and --token go together.");
+  if (values.url !== undefined && !URL.canParse(values.url)) throw new Misuse(`--url is no URL: ${values.url}`);
+  const place =
+    values.url === undefined || token === undefined
+      ? await here(environment)
+      : { url: values.url, token, account: undefined };
+  return {
+    ...place,
+    account: values.account ?? place.account,
+    readOnly: values["read-only"],
+    writeFeedback: values["write-feedback"],
+  };
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+
+import type { Check } from "./run.ts";
+import { Skip, expect, type Scene } from "./scene.ts";
+
+/** The same program by each door: it makes a tag and takes it away again. */
+const programOf = ({ path, name }: Scene): string =>
+  [
+    `made = tags.add(account_id="${path.account_id}", name="${name} in a program")`,
+    `tags.delete(account_id="${path.account_id}", tag_id=made.id)`,
+  ].join("\n");
+
+const reading = "mine = me.get()\nmine.id";
+
+type Envelope = {
+  status: string;
+  error?: { code: string; message: string } | null;
+  responses: { function: string; status: string; value?: unknown }[];
+};
+
+/** What an envelope says of the program; a tag that was made and not taken away is noted. */
+function checkEnvelope(scene: Scene, envelope: Envelope): void {
+  if (envelope.status === "completed") return;
+  const { code, message } = envelope.error ?? { code: "unknown", message: "no error is told" };
+  if (code === "forbidden") throw new Skip("the token may not do what the program does");
+  throw new Error(`the program ended ${envelope.status}: ${code}: ${message}`);
+}
+
+/** A tag of a program that was cut off in the middle is found by its name. */
+async function removeTags({ api, path, name }: Scene): Promise<void> {
+  const { items } = (await api.tags.list({ path, query: { page_size: 100 } })).data;
+  for (const { id, name: its } of items) {
+    if (its === `${name} in a program`) await api.tags.delete({ path: { ...path, tag_id: id } });
+  }
+}
+
+async function runProgram(scene: Scene, code: string): Promise<Envelope> {
+  const { data } = await scene.api.code.a2a({ body: { request_id: randomUUID(), session_id: scene.name, code } });
+  return data as Envelope;
+}
+
+type McpResult = { isError?: boolean; content: { text: string }[] };
+
+async function callTool({ api }: Scene, name: string, code: string): Promise<Envelope> {
+  const { data } = await api.code.mcp({
+    headers: { "MCP-Protocol-Version": "2025-11-25" },
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code } } },
+  });
+  const { result, error } = data as { result?: McpResult; error?: { message: string } };
+  if (!result) throw new Error(`MCP refuses it: ${error?.message ?? "without a word"}`);
+  return JSON.parse(result.content[0]?.text ?? "{}") as Envelope;
+}
+
+/** Code mode by its two doors, reading. */
+export const programReads: readonly Check[] = [
+  {
+    name: "code mode: a program that reads",
+    run: async (scene) => checkEnvelope(scene, await runProgram(scene, reading)),
+  },
+  {
+    name: "code mode: a mistake leaves nothing done",
+    run: async (scene) => {
+      const { status, responses } = await runProgram(scene, `${reading}\nme.gett()`);
+      expect(status === "failed" && responses.every((one) => one.status !== "completed"), "the program ran");
+    },
+  },
+  {
+    name: "mcp: service_query",
+    run: async (scene) => checkEnvelope(scene, await callTool(scene, "service_query", reading)),
+  },
+];
+
+const writing = (name: string, send: (scene: Scene, code: string) => Promise<Envelope>): Check => ({
+  name,
+  writes: true,
+  run: async (scene) => {
+    const done = scene.made("a tag of a program", () => removeTags(scene));
+    const envelope = await send(scene, programOf(scene));
+    if (envelope.status === "completed") scene.leftovers.pop();
+    else await done();
+    checkEnvelope(scene, envelope);
+  },
+});
+
+/** Code mode by its two doors, writing. */
+export const programWrites: readonly Check[] = [
+  writing("code mode: a program that writes", runProgram),
+  writing("mcp: service_execute", (scene, code) => callTool(scene, "service_execute", code)),
+];

@@ -1,0 +1,134 @@
+import { execFile } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+
+import { generateClient } from "../../../infra/client/generate.ts";
+import { serveProduct } from "../../support/serve-product.ts";
+import { newAccount } from "../../support/world.ts";
+
+const root = resolve(import.meta.dirname, "../../..");
+const run = promisify(execFile);
+const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
+
+/** A project of somebody else's, with the package installed. */
+let project: string;
+let installed: string;
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), "hosted-mail-client-"));
+  installed = join(project, "node_modules/hosted-mail-client");
+  await mkdir(dirname(installed), { recursive: true });
+  await generateClient(installed);
+  await mkdir(join(project, "node_modules/@types"));
+  await symlink(join(root, "node_modules/@types/node"), join(project, "node_modules/@types/node"));
+}, 60_000);
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+/** What the compiler says of a program that uses the package. */
+async function complaintsOf(program: string, name = "program.ts"): Promise<string> {
+  await writeFile(join(project, "package.json"), '{"type": "module"}');
+  await writeFile(join(project, name), program);
+  const flags = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2023", "--types", "node"];
+  try {
+    await run(process.execPath, [tsc, ...flags, name], { cwd: project });
+    return "";
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}
+
+describe("the package", () => {
+  test("is not written again as long as what it is made of stays the same", async () => {
+    const before = statSync(join(installed, "index.js")).mtimeMs;
+    expect(await generateClient(installed)).toBe(false);
+    expect(statSync(join(installed, "index.js")).mtimeMs).toBe(before);
+  });
+
+  test("could be published: a name, a version, a licence, types, and nothing it depends on", () => {
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    expect(manifest).toMatchObject({ name: "hosted-mail-client", type: "module", license: "MIT" });
+    expect(manifest.version).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(manifest).not.toHaveProperty("dependencies");
+    expect(manifest).not.toHaveProperty("private");
+    for (const file of [manifest.types, manifest.exports["."].default, "README.md", "LICENSE"]) {
+      expect(statSync(join(installed, file)).size).toBeGreaterThan(100);
+    }
+  });
+
+  test("knows what goes in and what comes out of a function", { timeout: 60_000 }, async () => {
+    const program = `
+      import { ApiError, connect, itemsOf, type Workspace } from "hosted-mail-client";
+      const api = connect({ baseUrl: "https://api.example.com", token: async () => "token" });
+      const path = { account_id: "a" };
+      const { data, response } = await api.workspaces.add({ path, body: { name: "Sales" } });
+      const whole: Workspace = data;
+      const tag: string | null = response.headers.get("etag");
+      for await (const mailbox of itemsOf((query) => api.mailboxes.list({ path, query }))) mailbox.primary_email.length;
+      await api.auth.service_accounts.rotate({ path: { ...path, service_account_id: "s" }, body: { overlap_seconds: 0 } });
+      // @ts-expect-error -- the account is missing
+      await api.workspaces.list();
+      // @ts-expect-error -- there is no such member
+      await api.workspaces.add({ path, body: { nmae: "Sales" } });
+      // @ts-expect-error -- there is no such function
+      await api.workspaces.rename({ path });
+      // @ts-expect-error -- a workspace has none
+      data.primary_email;
+      // @ts-expect-error -- one of a few
+      await api.dns_records.add({ path, body: { domain: "d", name: "@", type: "SPF", value: "v" } });
+      export const all = [whole, tag, new ApiError(response, {}).code];
+    `;
+    expect(await complaintsOf(program)).toBe("");
+  });
+
+  test("is used in the documents as it can be used", { timeout: 60_000 }, async () => {
+    for (const file of ["docs/client.md", "infra/client/package/README.md"]) {
+      const blocks = [...readFileSync(join(root, file), "utf8").matchAll(/```ts\n([^]*?)```/g)];
+      expect(blocks.length).toBeGreaterThan(0);
+      for (const [, code = ""] of blocks) expect(await complaintsOf(code, "documented.ts"), code).toBe("");
+    }
+  });
+
+  test("calls the API from plain Node", { timeout: 60_000 }, async () => {
+    const account = await newAccount();
+    const { base, close } = await serveProduct();
+    onTestFinished(close);
+    const program = `
+      import { ApiError, connect, itemsOf } from "hosted-mail-client";
+      const { BASE, TOKEN, ACCOUNT } = process.env;
+      const path = { account_id: ACCOUNT };
+      const api = connect({ baseUrl: BASE + "/", token: () => TOKEN, idempotencyKeys: true });
+      const made = [];
+      for (const name of ["One", "Two", "Three"]) made.push((await api.workspaces.add({ path, body: { name } })).data.id);
+      const found = [];
+      const two = (query) => api.workspaces.list({ path, query: { ...query, page_size: 2 } });
+      for await (const { id } of itemsOf(two)) found.push(id);
+      const at = { ...path, workspace_id: made[0] };
+      const tag = (await api.workspaces.get({ path: at })).response.headers.get("etag");
+      const refused = await api.workspaces.add({ path, body: { name: "one" } }).catch((error) => error);
+      const wrong = await api.workspaces.add({ path, body: { name: "" } }).catch((error) => error);
+      const unknown = await connect({ baseUrl: BASE }).me.get().catch((error) => error);
+      console.log(JSON.stringify({
+        found: found.length, first: found[0] === made[0], tag,
+        refused: [refused instanceof ApiError, refused.status, refused.code, typeof refused.requestId, refused.body.conflicts_with === made[0]],
+        wrong: [wrong.code, wrong.message], unknown: unknown.code,
+      }));
+    `;
+    await writeFile(join(project, "caller.mjs"), program);
+    const env = { BASE: base, TOKEN: account.owner.token, ACCOUNT: account.id };
+    const { stdout } = await run(process.execPath, ["caller.mjs"], { cwd: project, env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      found: 2,
+      first: true,
+      tag: expect.stringMatching(/^"/),
+      refused: [true, 409, "workspace_name_taken", "string", true],
+      wrong: ["validation_failed", expect.stringContaining("body.name")],
+      unknown: "unauthenticated",
+    });
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+
+import { itemsOf } from "../../../infra/client/package/items.ts";
+import { retrying } from "../../../infra/client/package/retrying.ts";
+
+type Reply = number | Error;
+
+/** A server that answers one after the other, and says what came. */
+function serverOf(replies: Reply[], retryAfter = "0") {
+  const bodies: string[] = [];
+  const fetch = async (request: Request): Promise<Response> => {
+    bodies.push(await request.text());
+    const reply = replies.shift() ?? 200;
+    if (reply instanceof Error) throw reply;
+    return new Response("{}", { status: reply, headers: reply === 200 ? {} : { "retry-after": retryAfter } });
+  };
+  return { bodies, ask: retrying(fetch, { retries: 2, longestWaitMs: 1000 }) };
+}
+
+const get = () => new Request("http://127.0.0.1/");
+const post = (headers: Record<string, string> = {}) =>
+  new Request("http://127.0.0.1/", { method: "POST", body: "{}", headers });
+const withKey = () => post({ "Idempotency-Key": "one" });
+
+describe("what is sent again", () => {
+  test.each([
+    ["a GET that is refused for now", get, [429, 503], 200, 3],
+    ["a POST that did nothing as there were too many", post, [429], 200, 2],
+    ["a POST with a key", withKey, [503], 200, 2],
+  ] as const)("%s", async (_, request, replies, status, times) => {
+    const { ask, bodies } = serverOf([...replies]);
+    expect((await ask(request())).status).toBe(status);
+    expect(bodies).toHaveLength(times);
+    expect(new Set(bodies).size).toBe(1);
+  });
+
+  test("a GET that found no answer", async () => {
+    const { ask, bodies } = serverOf([new TypeError("fetch failed")]);
+    expect((await ask(get())).status).toBe(200);
+    expect(bodies).toHaveLength(2);
+  });
+});
+
+describe("what is not", () => {
+  test.each([
+    ["a POST without a key, of which nobody knows what it did", post, 503],
+    ["what is refused for good", get, 404],
+    ["a failure of ours", get, 500],
+  ] as const)("%s", async (_, request, status) => {
+    const { ask, bodies } = serverOf([status]);
+    expect((await ask(request())).status).toBe(status);
+    expect(bodies).toHaveLength(1);
+  });
+
+  test("a POST without a key that found no answer", async () => {
+    const { ask, bodies } = serverOf([new TypeError("fetch failed")]);
+    await expect(ask(post())).rejects.toThrow("fetch failed");
+    expect(bodies).toHaveLength(1);
+  });
+
+  test("what would have to wait for longer than one wants to", async () => {
+    const { ask, bodies } = serverOf([429], "60");
+    expect((await ask(get())).status).toBe(429);
+    expect(bodies).toHaveLength(1);
+  });
+
+  test("what was tried often enough: the last answer is the answer", async () => {
+    const { ask, bodies } = serverOf([503, 503, 503, 200]);
+    expect((await ask(get())).status).toBe(503);
+    expect(bodies).toHaveLength(3);
+  });
+});
+
+test("a list is read as far as it is asked for, and ends where it ends", async () => {
+  const asked: number[] = [];
+  const list = async ({ page, page_size }: { page: number; page_size: number }) => {
+    asked.push(page);
+    const items = Array.from({ length: Math.min(page_size, 250 - (page - 1) * page_size) }, (_, index) => index);
+    return { data: { items, total: 250 } };
+  };
+  let count = 0;
+  for await (const _ of itemsOf(list)) if (++count === 150) break;
+  expect(asked).toEqual([1, 2]);
+  count = 0;
+  for await (const _ of itemsOf(list)) count++;
+  expect([count, asked.length]).toEqual([250, 5]);
+});

@@ -1,0 +1,189 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { checksFor } from "../../../infra/smoke/checks.ts";
+import { runChecks, type Check, type Outcome } from "../../../infra/smoke/run.ts";
+import { Scene } from "../../../infra/smoke/scene.ts";
+import { request } from "../../support/request.ts";
+import { serveProduct } from "../../support/serve-product.ts";
+import { newAccount, newMember, type Account } from "../../support/world.ts";
+
+const main = resolve(import.meta.dirname, "../../../infra/smoke/main.ts");
+const checks = checksFor({ writeFeedback: false });
+
+let product: Awaited<ReturnType<typeof serveProduct>>;
+beforeAll(async () => {
+  product = await serveProduct();
+});
+afterAll(() => product.close());
+
+type Options = { readOnly?: boolean; signal?: AbortSignal; onOutcome?: (outcome: Outcome) => void };
+
+async function runAs(token: string, some: readonly Check[] = checks, options: Options = {}): Promise<Outcome[]> {
+  const scene = new Scene({ url: product.base, token });
+  const all = { readOnly: false, signal: new AbortController().signal, onOutcome: () => {}, ...options };
+  return runChecks(some, scene, all);
+}
+
+const of = (outcomes: readonly Outcome[], state: Outcome["state"]): string[] =>
+  outcomes.filter((outcome) => outcome.state === state).map(({ name, note }) => `${name}: ${note}`);
+
+/** How much there is of everything that the smoke test makes. */
+async function inventory({ id, owner }: Account): Promise<Record<string, number>> {
+  const lists = [
+    "workspaces",
+    "domains",
+    "mailboxes",
+    "credentials",
+    "forwarding",
+    "dedicated-ips",
+    "tags",
+    "webhooks",
+  ];
+  const counts: Record<string, number> = {};
+  for (const list of [
+    ...lists,
+    "auth/groups",
+    "auth/service-accounts",
+    "auth/authorizations",
+    "auth/role-assignments",
+  ]) {
+    const { body } = await request("GET", `/v1/public/accounts/${id}/${list}`, { token: owner.token });
+    const rows = (Array.isArray(body) ? body : body.items) as { revoked_at?: string | null }[];
+    counts[list] = rows.filter(({ revoked_at }) => !revoked_at).length;
+  }
+  return counts;
+}
+
+const auditTotal = async ({ id, owner }: Account): Promise<number> =>
+  (await request("GET", `/v1/public/accounts/${id}/audit-log`, { token: owner.token })).body.total;
+
+describe("the smoke test", { timeout: 60_000 }, () => {
+  test("finds the product well, family by family, and leaves the account as it was", async () => {
+    const account = await newAccount();
+    const before = await inventory(account);
+    const outcomes = await runAs(account.owner.token);
+    expect(of(outcomes, "failed")).toEqual([]);
+    expect(of(outcomes, "skipped").map((line) => line.split(":")[0])).toEqual([
+      "dns_records.list",
+      "billing",
+      "feedback.submit",
+    ]);
+    expect(await inventory(account)).toEqual(before);
+    expect(await auditTotal(account)).toBeGreaterThan(30);
+  });
+
+  test("has a check for every family of the API", () => {
+    const families = "accounts me workspaces domains dns_records mailboxes credentials forwarding dedicated_ips";
+    const doors = "billing feedback auth tags audit webhooks functions code mcp a2a openapi docs";
+    const names = checks.map(({ name }) => name);
+    const missing = `${families} ${doors}`.split(" ").filter((one) => !names.some((name) => name.startsWith(one)));
+    expect(missing).toEqual([]);
+  });
+
+  test("makes nothing with --read-only", async () => {
+    const account = await newAccount();
+    const before = await auditTotal(account);
+    const outcomes = await runAs(account.owner.token, checks, { readOnly: true });
+    expect(of(outcomes, "failed")).toEqual([]);
+    expect(await auditTotal(account)).toBe(before);
+  });
+
+  test("skips, and says why, what the token may not do", async () => {
+    const account = await newAccount();
+    const viewer = await newMember(account, { role: "viewer" });
+    const outcomes = await runAs(viewer.token);
+    expect(of(outcomes, "failed")).toEqual([]);
+    expect(of(outcomes, "skipped")).toEqual(
+      expect.arrayContaining([
+        "credentials.list: the token lacks credential.view",
+        "workspaces: add, get, update: the token lacks workspace.manage",
+        "dns_records: add, update, delete: there is no domain of this run to do it in",
+      ]),
+    );
+  });
+
+  test("takes away what it made when a check fails in the middle", async () => {
+    const account = await newAccount();
+    const breaking: Check = { name: "breaks", run: () => Promise.reject(new Error("as it should")) };
+    const at = checks.findIndex(({ name }) => name.startsWith("dns_records: add"));
+    const outcomes = await runAs(account.owner.token, [...checks.slice(0, at), breaking]);
+    expect(of(outcomes, "failed")).toEqual(["breaks: as it should"]);
+    expect(of(outcomes, "ok").filter((line) => line.startsWith("take away"))).toHaveLength(2);
+    expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
+  });
+
+  test("ends before the next check when it is stopped, with nothing left", async () => {
+    const account = await newAccount();
+    const stop = new AbortController();
+    const outcomes = await runAs(account.owner.token, checks, {
+      signal: stop.signal,
+      onOutcome: ({ name }) => name.startsWith("domains: add") && stop.abort(),
+    });
+    expect(outcomes.some(({ name }) => name.startsWith("mailboxes: add"))).toBe(false);
+    expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
+  });
+
+  test("names what could not be taken away", async () => {
+    const account = await newAccount();
+    const stuck: Check = {
+      name: "makes",
+      writes: true,
+      run: async (scene) => void scene.made("a thing", () => Promise.reject(new Error("it is stuck"))),
+    };
+    const outcomes = await runAs(account.owner.token, [stuck]);
+    expect(of(outcomes, "failed")).toEqual(["take away a thing: LEFT BEHIND: it is stuck: it is stuck"]);
+  });
+});
+
+describe("the command", { timeout: 60_000 }, () => {
+  function start(args: string[], env: Record<string, string> = {}) {
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env["PATH"], ...env } });
+    const said = Promise.all([text(child.stdout), text(child.stderr)]);
+    const exited = once(child, "exit");
+    return { child, ended: async () => ({ said: (await said).join(""), code: (await exited)[0] as number | null }) };
+  }
+
+  test("prints a line a check with its milliseconds, a summary, and exits 0", async () => {
+    const account = await newAccount();
+    const { said, code } = await start(["--url", product.base, "--read-only"], {
+      SMOKE_TOKEN: account.owner.token,
+    }).ended();
+    expect([code, said]).toEqual([0, expect.stringMatching(/\n\d+ ok, 0 failed, \d+ skipped, in [\d.]+ s\n$/)]);
+    expect(said).toMatch(/\nok +\d+ ms {2}tags\.list +0 in all\n/);
+    expect(said).not.toContain(account.owner.token);
+  });
+
+  test("exits 1 when a check fails, and says what the API said", async () => {
+    const { said, code } = await start(["--url", product.base, "--token", "nobody", "--read-only"]).ended();
+    expect(code).toBe(1);
+    expect(said).toMatch(/\nFAILED +\d+ ms {2}me\.get +401 unauthenticated: .*\(request \S+\)\n/);
+    expect(said).toContain("1 failed");
+  });
+
+  test("takes away what it made on Ctrl-C, and exits 130", async () => {
+    const account = await newAccount();
+    const { child, ended } = start(["--url", product.base, "--token", account.owner.token]);
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (chunk.toString().includes("domains: add")) child.kill("SIGINT");
+    });
+    expect((await ended()).code).toBe(130);
+    expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0, mailboxes: 0 });
+  });
+
+  test.each([
+    [["--url", "http://127.0.0.1:1"], "go together"],
+    [["--url", "here", "--token", "t"], "no URL"],
+    [["--tokn", "t"], "--tokn"],
+    [["all"], "all"],
+    [[], "npm start"],
+  ])("does not understand %j, says why, and exits 2", async (args, reason) => {
+    const { said, code } = await start(args, { DATA_DIR: "/nonexistent" }).ended();
+    expect([code, said]).toEqual([2, expect.stringContaining(reason)]);
+    expect(said).toContain("Usage:");
+  });
+});

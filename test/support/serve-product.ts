@@ -1,0 +1,30 @@
+import { randomBytes } from "node:crypto";
+
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+
+import { lambdas } from "../../infra/lambdas.ts";
+import { startGateway, type GatewayOptions } from "../../infra/local/gateway.ts";
+import { handlerOf } from "./request.ts";
+
+/** An address that no other test comes from: strangers are told apart, and limited, by theirs. */
+const newSource = (): string => `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
+
+const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayProxyEventV2 => {
+  const { requestContext } = event;
+  return { ...event, requestContext: { ...requestContext, http: { ...requestContext.http, sourceIp } } };
+};
+
+/** The product behind a gateway, on the table of the tests: where it is, and how to end it. */
+export async function serveProduct(
+  localPaths: GatewayOptions["localPaths"] = [],
+): Promise<{ base: string; close: () => Promise<void> }> {
+  const source = newSource();
+  const functions = await Promise.all(
+    lambdas.map(async (spec) => {
+      const handler = await handlerOf(spec);
+      return { ...spec, handler: (event: APIGatewayProxyEventV2) => handler(cameFrom(event, source)) };
+    }),
+  );
+  const gateway = await startGateway({ functions, localPaths, port: 0 });
+  return { base: `http://127.0.0.1:${gateway.port}`, close: gateway.stop };
+}

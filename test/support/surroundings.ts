@@ -1,0 +1,62 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { writeAssets } from "../../infra/assets.ts";
+import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
+import { lambdas } from "../../infra/lambdas.ts";
+import { startLocalDns } from "../../infra/local/dns.ts";
+import { ensureTable, startEngine, type Engine } from "../../infra/local/engine.ts";
+import { createIssuer } from "../../infra/local/issuer.ts";
+import { documentClient, openTable } from "../../shared/table/table.ts";
+
+/**
+ * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. Answers
+ * what ends it.
+ */
+export async function startSurroundings(): Promise<() => Promise<void>> {
+  const engine = await startEngine();
+  try {
+    return await prepare(engine);
+  } catch (error) {
+    await engine.stop();
+    throw error;
+  }
+}
+
+async function prepare(engine: Engine): Promise<() => Promise<void>> {
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
+  const docs = await mkdtemp(join(tmpdir(), "hosted-mail-test-"));
+  await writeAssets(docs, [...docsAssets(), ...fallbackAssets(lambdas)]);
+  Object.assign(process.env, {
+    TABLE_NAME: "test",
+    TEST_ISSUER_KEY: JSON.stringify(key),
+    ISSUERS: JSON.stringify([createIssuer(key).issuerConfig()]),
+    LOG_LEVEL: "silent",
+    SECRETS_KEY: randomBytes(32).toString("base64"),
+    PAYMENTS_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64url")}`,
+    FILES_DIR: join(docs, "files"),
+    FILES_KEY: randomBytes(32).toString("base64"),
+    FILES_BASE_URL: "http://127.0.0.1:8080",
+    WEBHOOK_LOOPBACK: "allow",
+    MAIL_SECRET: randomBytes(24).toString("base64url"),
+    REGISTRAR: "embedded",
+    MAIL_PROVIDER: "embedded",
+    DNS_PROVIDER: "embedded",
+    DOCS_DIR: docs,
+    AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+    AWS_REGION: "local",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  });
+  await ensureTable(engine.endpoint, "test");
+  const table = openTable(documentClient(), "test");
+  const dns = await startLocalDns({ table, port: 0, onError: (what, error) => console.error(what, error) });
+  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+  return async () => {
+    await dns.stop();
+    await engine.stop();
+    await rm(docs, { recursive: true, force: true });
+  };
+}

@@ -1,19 +1,26 @@
-import { execFileSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
-import { cpus } from "node:os";
-import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 
+import { tableBudgets } from "./budgets.ts";
+import { checkTimes } from "./checks.ts";
 import { cloneToFirstAnswer } from "./clone.ts";
 import { codeCost } from "./code.ts";
+import { coldStarts } from "./cold.ts";
 import { decisionCost } from "./decide.ts";
+import { writeDocument } from "./document.ts";
 import { domainCost } from "./domains.ts";
 import { bundleLoad } from "./load.ts";
 import { mailboxCost } from "./mailboxes.ts";
 import { pageCost } from "./pages.ts";
 import { promiseCost } from "./promises.ts";
-import type { Figure, Suite } from "./suite.ts";
+import { commitHere, readResults, writeResults } from "./results.ts";
+import { soak } from "./soak.ts";
+import { demandOf, isMet, type Figure, type Suite } from "./suite.ts";
+import { warmRequests } from "./warm.ts";
 
 const suites: Record<string, Suite> = {
+  cold: coldStarts,
+  warm: warmRequests,
+  budgets: tableBudgets,
   pages: pageCost,
   domains: domainCost,
   mailboxes: mailboxCost,
@@ -22,33 +29,76 @@ const suites: Record<string, Suite> = {
   promises: promiseCost,
   load: bundleLoad,
   clone: cloneToFirstAnswer,
+  checks: checkTimes,
+  soak,
 };
 
-/** `npm run bench [-- suite…]`: prints each figure beside its bar and writes them all to bench.json. */
-const chosen = process.argv.slice(2);
-const unknown = chosen.filter((name) => !(name in suites));
-if (unknown.length > 0) {
-  process.stderr.write(`There is no suite ${unknown.join(", ")}. There are: ${Object.keys(suites).join(", ")}.\n`);
+const usage = `npm run bench [-- suite… [document] [--quick] [--seconds N] [--write]]
+
+Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${Object.keys(suites).join(", ")}.
+  document     writes docs/benchmarks.md from what bench.json holds
+  --quick      fewer rounds, to see that it works
+  --seconds N  how long the soak lasts (600)
+  --write      budgets: what is measured becomes the budget that npm test compares with
+`;
+
+function misuse(message: string): never {
+  process.stderr.write(`${message}\n${usage}`);
   process.exit(2);
 }
 
-const figures: Figure[] = [];
-for (const [name, run] of Object.entries(suites)) {
-  if (chosen.length > 0 && !chosen.includes(name)) continue;
-  process.stderr.write(`${name} …\n`);
-  figures.push(...(await run()));
+function optionsOf() {
+  const options = {
+    quick: { type: "boolean", default: false },
+    seconds: { type: "string", default: "600" },
+    write: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  } as const;
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    return misuse(error instanceof Error ? error.message : String(error));
+  }
 }
 
-const shown = figures.map(({ name, value, unit, bar }) => ({
-  figure: name,
-  value: `${Math.round(value * 1000) / 1000} ${unit}`,
-  bar: bar === undefined ? "" : `≤ ${bar}`,
-  met: bar === undefined ? "" : value <= bar ? "yes" : "NO",
-}));
-console.table(Object.fromEntries(shown.map(({ figure, ...row }) => [figure, row])));
-const commit = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" }).trim();
-const machine = { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version, platform: process.platform };
-await writeFile(
-  resolve(import.meta.dirname, "../../bench.json"),
-  `${JSON.stringify({ at: new Date().toISOString(), commit, machine, figures }, null, 2)}\n`,
-);
+/** Prints each figure beside what must hold of it. */
+function show(figures: readonly Figure[]): void {
+  const rows = figures.map((figure): [string, object] => {
+    const met = isMet(figure);
+    const value = `${Math.round(figure.value * 1000) / 1000} ${figure.unit}`;
+    return [figure.name, { value, bar: demandOf(figure), met: met === undefined ? "" : met ? "yes" : "NO" }];
+  });
+  console.table(Object.fromEntries(rows));
+}
+
+const { values, positionals } = optionsOf();
+const { quick, write } = values;
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+const seconds = Number(values.seconds);
+if (!(seconds >= 10)) misuse("--seconds takes a number from 10.");
+const chosen = positionals.filter((name) => name !== "document");
+const unknown = chosen.filter((name) => !(name in suites));
+if (unknown.length > 0) misuse(`There is no suite ${unknown.join(", ")}.`);
+const documents = positionals.length === 0 || positionals.includes("document");
+const running = positionals.length === 0 ? Object.keys(suites) : chosen;
+
+const results = await readResults();
+const figures: Figure[] = [];
+for (const [name, run] of Object.entries(suites)) {
+  if (!running.includes(name)) continue;
+  process.stderr.write(`${name} …\n`);
+  const environment = { ...process.env };
+  const measured = await run({ quick, seconds, write });
+  // What a suite sets for itself would lead what the next one starts to an engine that is gone.
+  process.env = environment;
+  const result = Array.isArray(measured) ? { figures: measured } : measured;
+  figures.push(...result.figures);
+  results.suites[name] = { at: new Date().toISOString(), commit: commitHere(), quick, ...result };
+  // After each, so that what was measured outlives what comes after it.
+  await writeResults(results);
+}
+if (running.length > 0) show(figures);
+if (documents) await writeDocument(results);

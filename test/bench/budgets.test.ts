@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { beforeAll, describe, expect, test } from "vitest";
+
+import { routes } from "../../functions/routes.ts";
+import type { Route } from "../../shared/route.ts";
+import { startSurroundings } from "../support/surroundings.ts";
+import type { Cost } from "./prices.ts";
+
+const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "budgets.json"), "utf8")) as Record<string, Cost>;
+
+let costBeside: (route: Route, expected: Cost | undefined) => Promise<Cost>;
+
+// In a table of their own: what others put into the operator's stock would cost its readers something.
+beforeAll(async () => {
+  const tearDown = await startSurroundings();
+  ({ costBeside } = await import("./measured-route.ts"));
+  return tearDown;
+});
+
+test("every route has a budget, and nothing else does", () => {
+  expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted());
+});
+
+describe.each(routes.map((route) => [route.name, route] as const))("%s", (name, route) => {
+  test("consumes what its budget says: `npm run bench -- budgets --write` takes over a change that is meant", async () => {
+    expect(await costBeside(route, budgets[name])).toEqual(budgets[name]);
+  });
+});

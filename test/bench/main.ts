@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 
 import { tableBudgets } from "./budgets.ts";
@@ -52,6 +53,7 @@ function optionsOf() {
     quick: { type: "boolean", default: false },
     seconds: { type: "string", default: "600" },
     write: { type: "boolean", default: false },
+    quiet: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   } as const;
   try {
@@ -85,20 +87,32 @@ if (unknown.length > 0) misuse(`There is no suite ${unknown.join(", ")}.`);
 const documents = positionals.length === 0 || positionals.includes("document");
 const running = positionals.length === 0 ? Object.keys(suites) : chosen;
 
-const results = await readResults();
-const figures: Figure[] = [];
-for (const [name, run] of Object.entries(suites)) {
-  if (!running.includes(name)) continue;
-  process.stderr.write(`${name} …\n`);
-  const environment = { ...process.env };
+/** A suite has a process of its own: what one opens and sets would lead the next one to an engine that is gone. */
+function runApart(name: string): void {
+  const args = [
+    import.meta.filename,
+    name,
+    "--quiet",
+    ...process.argv.slice(2).filter((one) => !positionals.includes(one)),
+  ];
+  const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+async function runHere(name: string, run: Suite): Promise<void> {
   const measured = await run({ quick, seconds, write });
-  // What a suite sets for itself would lead what the next one starts to an engine that is gone.
-  process.env = environment;
   const result = Array.isArray(measured) ? { figures: measured } : measured;
-  figures.push(...result.figures);
+  const results = await readResults();
   results.suites[name] = { at: new Date().toISOString(), commit: commitHere(), quick, ...result };
-  // After each, so that what was measured outlives what comes after it.
   await writeResults(results);
 }
-if (running.length > 0) show(figures);
+
+for (const [name, run] of Object.entries(suites)) {
+  if (!running.includes(name)) continue;
+  if (!values.quiet) process.stderr.write(`${name} …\n`);
+  if (running.length === 1) await runHere(name, run);
+  else runApart(name);
+}
+const results = await readResults();
+if (running.length > 0 && !values.quiet) show(running.flatMap((name) => results.suites[name]?.figures ?? []));
 if (documents) await writeDocument(results);

@@ -19,12 +19,11 @@ export type Document = {
   components: { headers: Record<string, Header>; schemas: Record<string, JsonSchema> };
 };
 
-const folder = process.env["DOCS_DIR"] ?? "";
 let served: Document | undefined;
 
 /** The OpenAPI document as the docs Lambda serves it; read once per process. */
 export const publishedDocument = (): Document =>
-  (served ??= JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8")) as Document);
+  (served ??= JSON.parse(readFileSync(join(process.env["DOCS_DIR"] ?? "", "openapi.json"), "utf8")) as Document);
 
 let ajv: Ajv2020 | undefined;
 const compiled = new Map<string, ValidateFunction>();

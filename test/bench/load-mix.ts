@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
-import type { Demo } from "../../infra/local/demo.ts";
+import { ApiError, connect, type HostedMail } from "#client";
 
-type Call = { name: string; method: string; path: string; body?: unknown; token?: string | undefined; status: number };
+import type { Demo } from "../../infra/local/demo.ts";
 
 type Load = {
   /** Makes the next call, or the few that belong together. */
@@ -15,101 +15,119 @@ type Load = {
   mix: Record<string, number>;
 };
 
-/** A mix of reads, writes that are undone again, programs and mistakes, as the owners of the demo accounts. */
-export function newLoad(baseUrl: string, { accounts }: Demo): Load {
+type Path = { account_id: string };
+/** Sends a request that has to be answered, or refused with a status. */
+type Send = <T>(name: string, call: () => Promise<T>, refusedWith?: number) => Promise<T | undefined>;
+type Caller = { api: HostedMail; stranger: HostedMail; path: Path; send: Send };
+type Scene = (caller: Caller) => Promise<unknown>;
+
+type Owner = { accountId: string; token: string };
+
+/** More owners for the demo's accounts: one person's rate limit is soon used up. */
+export async function newOwners(baseUrl: string, { accounts }: Demo, each: number): Promise<Owner[]> {
+  const owners: Owner[] = [];
+  for (const { id: account_id, owner } of accounts) {
+    const api = connect({ baseUrl, token: owner.token });
+    for (let count = 0; count < each; count++) {
+      const subject_id = randomUUID();
+      const body = { grant_kind: "account_owner", subject_type: "user", subject_id } as const;
+      await api.auth.authorizations.grant({ path: { account_id }, body });
+      owners.push({ accountId: account_id, token: await tokenOf(baseUrl, subject_id) });
+    }
+  }
+  return owners;
+}
+
+async function tokenOf(baseUrl: string, sub: string): Promise<string> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${baseUrl}/_local/tokens`, { method: "POST", headers, body: JSON.stringify({ sub }) });
+  return ((await answer.json()) as { token: string }).token;
+}
+
+/** A mix of reads, writes that are undone again, programs and mistakes, by all owners in turn. */
+export function newLoad(baseUrl: string, owners: readonly Owner[]): Load {
   const [times, unexpected, mix]: [number[], string[], Record<string, number>] = [[], [], {}];
-  const send = async ({ name, method, path, body, token, status }: Call): Promise<Record<string, unknown>> => {
-    mix[name] = (mix[name] ?? 0) + 1;
+  const timed = async (request: Request): Promise<Response> => {
     const startedAt = performance.now();
-    const answer = await fetch(baseUrl + path, {
-      method,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
+    const { body, status, statusText, headers } = await fetch(request);
+    const text = body === null ? null : await new Response(body).text();
     times.push(performance.now() - startedAt);
-    if (answer.status !== status) unexpected.push(`${name}: ${answer.status} ${text.slice(0, 200)}`);
-    return (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+    return new Response(text, { status, statusText, headers });
   };
+  const send: Send = async (name, call, refusedWith) => {
+    mix[name] = (mix[name] ?? 0) + 1;
+    try {
+      const answer = await call();
+      if (refusedWith !== undefined) unexpected.push(`${name}: answered, not refused with ${refusedWith}`);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status !== refusedWith) unexpected.push(`${name}: ${error.message.slice(0, 200)}`);
+      return undefined;
+    }
+  };
+  const as = (token: string): HostedMail => connect({ baseUrl, token, retries: 0, fetch: timed });
+  const stranger = as("nobody");
+  const callers = owners.map(({ accountId, token }) => ({
+    api: as(token),
+    stranger,
+    path: { account_id: accountId },
+    send,
+  }));
   let count = 0;
   const next = async (): Promise<void> => {
     const turn = count++;
-    const account = accounts[turn % accounts.length];
-    if (!account) throw new Error("there is no demo account");
-    const scene = scenes[turn % scenes.length];
-    await scene?.(send, { id: account.id, token: account.owner.token, turn });
+    const caller = callers[turn % callers.length];
+    if (!caller) throw new Error("there is nobody to call");
+    await scenes[turn % scenes.length]?.(caller);
   };
   return { next, times, unexpected, mix };
 }
 
-type Send = (call: Call) => Promise<Record<string, unknown>>;
-type Caller = { id: string; token: string; turn: number };
-type Scene = (send: Send, caller: Caller) => Promise<void>;
-
-const under = (id: string, path: string): string => `/v1/public/accounts/${id}/${path}`;
-
-const get =
-  (name: string, pathOf: (caller: Caller) => string, status = 200): Scene =>
-  async (send, caller) => {
-    await send({ name, method: "GET", path: pathOf(caller), token: caller.token, status });
-  };
-
-const page =
-  (name: string, path: string): Scene =>
-  (send, caller) =>
-    get(name, ({ id }) => under(id, `${path}?page=1&page_size=25`))(send, caller);
+const query = { page: 1, page_size: 25 };
 
 /** A workspace from its creation to its end. */
-const workspace: Scene = async (send, { id, token }) => {
-  const path = under(id, "workspaces");
-  const body = { name: `Soak ${randomUUID()}` };
-  const made = await send({ name: "workspaces.add", method: "POST", path, token, body, status: 201 });
-  const one = `${path}/${String(made["id"])}`;
-  await send({ name: "workspaces.get", method: "GET", path: one, token, status: 200 });
-  const renamed = { name: `${body.name} again` };
-  await send({ name: "workspaces.update", method: "PATCH", path: one, token, body: renamed, status: 200 });
-  await send({ name: "workspaces.delete", method: "DELETE", path: one, token, status: 200 });
-  await send({ name: "workspaces.get, deleted", method: "GET", path: one, token, status: 404 });
+const workspace: Scene = async ({ api, path, send }) => {
+  const name = `Soak ${randomUUID()}`;
+  const made = await send("workspaces.add", () => api.workspaces.add({ path, body: { name } }));
+  const one = { ...path, workspace_id: made?.data.id ?? "" };
+  await send("workspaces.get", () => api.workspaces.get({ path: one }));
+  await send("workspaces.update", () => api.workspaces.update({ path: one, body: { name: `${name} again` } }));
+  await send("workspaces.delete", () => api.workspaces.delete({ path: one }));
+  await send("workspaces.get, deleted", () => api.workspaces.get({ path: one }), 404);
 };
 
-const tag: Scene = async (send, { id, token }) => {
-  const path = under(id, "tags");
-  const body = { name: `Soak ${randomUUID()}` };
-  const made = await send({ name: "tags.add", method: "POST", path, token, body, status: 201 });
-  await send({ name: "tags.delete", method: "DELETE", path: `${path}/${String(made["id"])}`, token, status: 200 });
+const tag: Scene = async ({ api, path, send }) => {
+  const made = await send("tags.add", () => api.tags.add({ path, body: { name: `Soak ${randomUUID()}` } }));
+  await send("tags.delete", () => api.tags.delete({ path: { ...path, tag_id: made?.data.id ?? "" } }));
 };
 
-const program: Scene = async (send, { id, token }) => {
-  const code = [`workspaces.list(account_id="${id}")`, `domains.list(account_id="${id}")`, "me.get()"].join("\n");
-  const body = { request_id: randomUUID(), session_id: "soak", code };
-  await send({ name: "a program", method: "POST", path: "/v1/public/a2a", token, body, status: 200 });
+const program: Scene = ({ api, path: { account_id }, send }) => {
+  const code = `workspaces.list(account_id="${account_id}")\ndomains.list(account_id="${account_id}")\nme.get()`;
+  return send("a program", () => api.code.a2a({ body: { request_id: randomUUID(), session_id: "soak", code } }));
 };
 
-const mistakes: Scene = async (send, { id, token }) => {
-  const path = under(id, "workspaces");
-  await send({ name: "without a token", method: "GET", path, status: 401 });
-  await send({ name: "a bad body", method: "POST", path, token, body: { name: 7 }, status: 422 });
-  await send({ name: "another's account", method: "GET", path: under(randomUUID(), "workspaces"), token, status: 404 });
+const mistakes: Scene = async ({ api, stranger, path, send }) => {
+  await send("with a bad token", () => stranger.workspaces.list({ path }), 401);
+  await send("a bad body", () => api.workspaces.add({ path, body: { name: "" } }), 422);
+  await send("another's account", () => api.workspaces.list({ path: { account_id: randomUUID() } }), 404);
 };
 
 /** Three quarters of all requests read. */
 const scenes: readonly Scene[] = [
-  page("workspaces.list", "workspaces"),
-  get("me.get", () => "/v1/public/me"),
-  page("domains.list", "domains"),
+  ({ api, path, send }) => send("workspaces.list", () => api.workspaces.list({ path, query })),
+  ({ api, send }) => send("me.get", () => api.me.get()),
+  ({ api, path, send }) => send("domains.list", () => api.domains.list({ path, query })),
   workspace,
-  page("mailboxes.list", "mailboxes"),
-  page("audit.list", "audit-log"),
-  get("accounts.get", ({ id }) => `/v1/public/accounts/${id}`),
-  get("accounts.list", () => "/v1/public/accounts"),
+  ({ api, path, send }) => send("mailboxes.list", () => api.mailboxes.list({ path, query })),
+  ({ api, path, send }) => send("audit.list", () => api.audit.list({ path, query })),
+  ({ api, path, send }) => send("accounts.get", () => api.accounts.get({ path })),
+  ({ api, send }) => send("accounts.list", () => api.accounts.list()),
   tag,
-  page("tags.list", "tags"),
-  page("dns_records.list", "dns-records"),
+  ({ api, path, send }) => send("tags.list", () => api.tags.list({ path, query })),
+  ({ api, path, send }) => send("dns_records.list", () => api.dns_records.list({ path, query })),
   program,
-  page("webhooks.list", "webhooks"),
-  page("billing.transactions.list", "billing/transactions"),
+  ({ api, path, send }) => send("webhooks.list", () => api.webhooks.list({ path, query })),
+  ({ api, path, send }) => send("billing.transactions.list", () => api.billing.transactions.list({ path, query })),
   mistakes,
 ];

@@ -99,6 +99,16 @@ const managed = (priority: number, name: string): CfnWebACL.RuleProperty => ({
   visibilityConfig: seen(name),
 });
 
+/** All logins come from the few addresses of the mail proxies, which show a secret, and have limits by network and address. */
+const ofMailServers: CfnWebACL.StatementProperty = {
+  byteMatchStatement: {
+    fieldToMatch: { uriPath: {} },
+    positionalConstraint: "STARTS_WITH",
+    searchString: "/internal/mail/",
+    textTransformations: [{ priority: 0, type: "NONE" }],
+  },
+};
+
 /**
  * Refuses floods from one address, addresses that AWS knows for attacks, and requests known to be exploits. Not AWS's
  * common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are good requests here.
@@ -108,7 +118,14 @@ function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL
     name: "OneAddress",
     priority: 0,
     action: { block: { customResponse: { responseCode: 429 } } },
-    statement: { rateBasedStatement: { limit: requestsPer5Minutes, aggregateKeyType: "IP", evaluationWindowSec: 300 } },
+    statement: {
+      rateBasedStatement: {
+        limit: requestsPer5Minutes,
+        aggregateKeyType: "IP",
+        evaluationWindowSec: 300,
+        scopeDownStatement: { notStatement: { statement: ofMailServers } },
+      },
+    },
     visibilityConfig: seen("OneAddress"),
   };
   return new CfnWebACL(scope, "Firewall", {

@@ -5,6 +5,7 @@ import { PriceLists } from "../shared/billing/prices.ts";
 import { readEndpoint } from "../shared/endpoint.ts";
 import type { Issuer } from "../shared/env.ts";
 import { MailSender } from "../shared/providers/mail-sender.ts";
+import { ReadOnlyReason } from "../shared/read-only.ts";
 
 /** An issuer as a stage's file lists it; shared/env.ts says what each member is, and checks them. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
@@ -96,7 +97,7 @@ export const Settings = z.object({
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
   logLevel: z.enum(["debug", "info", "error"]).default("info"),
   /** Stops every change, by REST and code mode, with this text for callers; reads and workers go on. For incidents. */
-  readOnly: z.string().max(300).optional(),
+  readOnly: ReadOnlyReason,
   /** One of the retentions that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
   /** Traces of every function in X-Ray. */

@@ -1,5 +1,7 @@
 import * as z from "zod";
 
+import { ReadOnlyReason } from "./read-only.ts";
+
 const Issuer = z
   .strictObject({
     /** The `iss` claim, compared exactly. */
@@ -39,7 +41,7 @@ const Environment = z
     LOG_FORMAT: z.enum(["json", "text"]).default("json"),
     LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
     /** Why nothing may be changed for now, as callers are told; not set means that everything may. */
-    READ_ONLY: z.string().max(300).optional(),
+    READ_ONLY: ReadOnlyReason,
     /** Whether webhooks may lead to this machine, over plain HTTP too; for development and tests. */
     WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
     /** What secrets are sealed with, for functions that seal: a KMS key's id or ARN, or 32 bytes as base64. */

@@ -19,6 +19,7 @@ export const route = defineRoute({
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",
+  limit: "outbound",
   resumes: true,
   uses: ["dns"],
   params: AccountParams,

@@ -1,9 +1,13 @@
 import { createInterface } from "node:readline/promises";
 
-/** Asks a question at the terminal; where there is none, nobody can answer and the answer is yes, as it is with `yes`. */
+import { StartProblem } from "./start-problem.ts";
+
+/** Asks a question at the terminal, unless `yes` answers it. Throws `StartProblem` where there is nobody to ask. */
 export async function confirmAtTerminal(question: string, { yes }: { yes: boolean }): Promise<boolean> {
-  if (yes || !process.stdin.isTTY || !process.stdout.isTTY) return true;
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  if (yes) return true;
+  if (!process.stdin.isTTY) throw new StartProblem(`${question} There is no terminal to ask at: --yes says yes.`);
+  // Standard output may go into a file.
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
   } finally {

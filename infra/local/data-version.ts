@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, statfs, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -8,6 +8,9 @@ import { StartProblem, reasonOf } from "./start-problem.ts";
 
 /** Of what is stored in a data folder. It rises when older data cannot be read any more. */
 export const dataVersion = 1;
+
+/** Of a folder whose data is half deleted. */
+export const unreadable = 0;
 
 /** The file that says that a folder is a data folder of ours, and of which version. */
 export const markFile = "version.json";
@@ -36,9 +39,19 @@ function refusalOf(dataDir: string, version: number | undefined): string | undef
   return `The data in ${dataDir} was made by an older version of this product, and cannot be read by this one.\n${waysOut}`;
 }
 
+/** What a disk's own root has in it. */
+const harmless = new Set(["lost+found", ".DS_Store"]);
+
+/** Why a folder without data of ours cannot become its place: a reset could not tell what is in it from what is ours. */
+async function foreignOf(dataDir: string): Promise<string | undefined> {
+  const names = (await readdir(dataDir)).filter((name) => !harmless.has(name));
+  if (names.length === 0) return undefined;
+  return `${dataDir} is no data folder of this product, and is not empty (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}): set DATA_DIR to a folder that is, or that is not there yet.`;
+}
+
 /**
  * Makes the data folder unless it is there, and sees that what is in it can be read and added to. Throws `StartProblem`
- * when the folder cannot be written, its disk is full, or its data is of another version.
+ * when the folder cannot be written, its disk is full, it is somebody else's, or its data is of another version.
  */
 export async function prepareDataDir(
   dataDir: string,
@@ -51,7 +64,7 @@ export async function prepareDataDir(
   }
   const version = await readMark(dataDir);
   const isNew = version === undefined && !existsSync(join(dataDir, "table.db"));
-  const refusal = isNew ? undefined : refusalOf(dataDir, version);
+  const refusal = isNew ? await foreignOf(dataDir) : refusalOf(dataDir, version);
   if (refusal !== undefined) throw new StartProblem(refusal);
   const free = await freeBytes(dataDir);
   if (free < leastFreeBytes) {
@@ -60,11 +73,12 @@ export async function prepareDataDir(
       `The disk of ${dataDir} is full: ${mebibytes} MiB are free. Make room, or set DATA_DIR to a folder elsewhere.`,
     );
   }
-  if (isNew) await writeMark(dataDir);
+  if (isNew) await writeMark(dataDir, dataVersion);
 }
 
-async function writeMark(dataDir: string): Promise<void> {
-  const mark: z.input<typeof Mark> = { product: "hosted-mail-api", data_version: dataVersion };
+/** Marks a folder as a data folder of ours. Throws `StartProblem` when it cannot be written. */
+export async function writeMark(dataDir: string, version: number): Promise<void> {
+  const mark: z.input<typeof Mark> = { product: "hosted-mail-api", data_version: version };
   try {
     await writeFile(join(dataDir, markFile), `${JSON.stringify(mark)}\n`, { mode: 0o600 });
   } catch (error) {

@@ -57,6 +57,9 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on("SIGTERM", onSignal);
 }
 
+// What the engine and we write is for nobody else on this machine.
+process.umask(0o077);
+
 async function main(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { readdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { markFile, readMark } from "./data-version.ts";
+import { dataVersion, markFile, readMark, unreadable, writeMark } from "./data-version.ts";
 import { Locked, holdLock } from "./lock.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 
-/** Everything that the product puts into its data folder; the mark goes last, so that a reset that is cut off can be sent again. */
+/** What the product puts into its data folder, but for the mark. */
 const ours = [
   "table.db",
   "table.db-shm",
@@ -24,7 +24,6 @@ const ours = [
   "issuer.json",
   "payments.secret",
   "secrets.key",
-  markFile,
 ];
 
 /** A file's older half, and one that was about to take its place, go with it. */
@@ -54,7 +53,7 @@ export type Reset = {
 };
 
 /**
- * Deletes what the product has put into its data folder, and nothing else. Throws `StartProblem`, with nothing deleted,
+ * Deletes what the product has put into its data folder, and nothing else; the folder stays ours. Throws `StartProblem`, with nothing deleted,
  * when the folder is none of ours, is in use, or whoever is asked says no.
  */
 export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
@@ -68,13 +67,16 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   try {
     const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
+    // A reset that is cut off leaves a folder that is ours still, and is begun anew or not at all.
+    await writeMark(folder, unreadable);
     for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
+    await writeMark(folder, dataVersion);
   } catch (error) {
     if (error instanceof StartProblem) throw error;
     throw new StartProblem(`Not all of ${folder} could be deleted: ${reasonOf(error)}`);
   } finally {
     await unlock();
   }
-  const left = await readdir(folder);
+  const left = (await readdir(folder)).filter((name) => name !== markFile);
   say(`The data in ${folder} is deleted${left.length === 0 ? "" : `; what is not ours stays: ${left.join(", ")}`}.`);
 }

@@ -49,6 +49,21 @@ export class Scene {
     };
   }
 
+  /**
+   * As `made`, of what is about to be made: an answer that is lost leaves it to be taken away. What was refused for good
+   * was not made.
+   */
+  async making<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
+    const done = this.made(what, remove);
+    try {
+      return { made: await make(), remove: done };
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.status < 500 && error.status !== 409;
+      if (isRefused) this.leftovers.pop();
+      throw error;
+    }
+  }
+
   /** The workspace that this run has made. */
   get workspace(): string {
     if (this.workspaceId === undefined) throw new Skip("there is no workspace of this run to do it in");
@@ -65,6 +80,18 @@ export class Scene {
   ask(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, signal: AbortSignal.timeout(30_000) });
   }
+}
+
+/**
+ * Takes away what goes by a name of this run, and may be there or not: an answer that was lost says neither, and one with
+ * a secret is not given twice.
+ */
+export async function removeNamed<Item extends { id: string }>(
+  items: readonly Item[],
+  isIt: (item: Item) => boolean,
+  remove: (id: string) => Promise<unknown>,
+): Promise<void> {
+  for (const item of items) if (isIt(item)) await remove(item.id);
 }
 
 /** The error with which a call was refused. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import type { Check } from "./run.ts";
-import { expect, expectGone, type Scene } from "./scene.ts";
+import { expect, expectGone, removeNamed, type Scene } from "./scene.ts";
 
 /** A public address of ICANN's, for a host that never proves itself: until it does, nothing is sent to it. */
 const someHost = "192.0.46.8";
@@ -28,11 +28,19 @@ const people: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const { id, token } = (await api.auth.service_accounts.create({ path, body: { name } })).data;
-      const at = { ...path, service_account_id: id };
-      const remove = scene.made(`service account ${name} (${id})`, () =>
-        api.auth.service_accounts.revoke({ path: at }),
+      const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+      const { made, remove } = await scene.making(
+        `service account ${name}`,
+        async () =>
+          removeNamed(
+            (await api.auth.service_accounts.list({ path })).data,
+            (one) => one.name === name && one.revoked_at === null,
+            (service_account_id) => api.auth.service_accounts.revoke({ path: { ...path, service_account_id } }),
+          ),
+        () => api.auth.service_accounts.create({ path, body: { name, expires_at } }),
       );
+      const { id, token } = made.data;
+      const at = { ...path, service_account_id: id };
       const ask = (as: string): Promise<Response> =>
         scene.ask("/v1/public/me", { headers: { authorization: `Bearer ${as}` } });
       expect((await ask(token)).status === 200, "its token is not let in");
@@ -76,9 +84,18 @@ const things: Check[] = [
       const { api, path } = scene;
       // An event that this run does not cause, so that nothing is sent to the address.
       const body = { url: `https://example.com/${scene.name}`, event_types: ["feedback.updated"] };
-      const { id: webhook_id, secret } = (await api.webhooks.add({ path, body })).data;
+      const { made, remove } = await scene.making(
+        `webhook ${body.url}`,
+        async () =>
+          removeNamed(
+            (await api.webhooks.list({ path, query: { page_size: 100 } })).data.items,
+            ({ url }) => url === body.url,
+            (webhook_id) => api.webhooks.delete({ path: { ...path, webhook_id } }),
+          ),
+        () => api.webhooks.add({ path, body }),
+      );
+      const { id: webhook_id, secret } = made.data;
       const at = { ...path, webhook_id };
-      const remove = scene.made(`webhook ${webhook_id}`, () => api.webhooks.delete({ path: at }));
       expect(secret.startsWith("whsec_"), "no signing secret came");
       const { status } = (await api.webhooks.update({ path: at, body: { active: false } })).data;
       expect(status === "disabled", `it is ${status}, not disabled`);

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { StoredDomain } from "../domains/domain.ts";
 import { reservedFor } from "../domains/system-records.ts";
 import type { Context } from "../route.ts";
+import type { Reader } from "../table/table.ts";
 import { openHome, recordCountWrite } from "./add.ts";
 import { conflictOf } from "./conflicts.ts";
 import { parsedOf, planAdded } from "./plan.ts";
@@ -77,6 +78,13 @@ function reasonAgainst(record: ParsedRecord, beside: readonly (ParsedRecord & { 
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 
+/** The records of the domain that have the names of some others. */
+async function recordsBeside(table: Reader, { account_id, id }: StoredDomain, others: readonly ParsedRecord[]) {
+  const names = [...new Set(others.map(({ name }) => name))];
+  const found = await Promise.all(names.map((name) => recordsIn(table, account_id, id, name)));
+  return found.flat().map(parsedOf);
+}
+
 /** With their entries in the audit log. */
 const recordsAtOnce = 20;
 
@@ -97,8 +105,8 @@ export async function importRecords(
     const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
       const { home: current, zone } = await openHome(table, found.account_id, found.id);
-      const known = (await recordsIn(table, current.account_id, current.id)).map(parsedOf);
       // What came meanwhile from somebody else goes first.
+      const known = await recordsBeside(table, current, some);
       const still = some.filter((record) => reasonAgainst(record, known) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };
       const planned = await planAdded(table, current, zone, still, { now: now() });

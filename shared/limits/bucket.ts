@@ -53,6 +53,13 @@ export function takeLeased(bucket: Bucket, cost: number, now: number): boolean {
   return true;
 }
 
+/** Takes all that was charged in advance, and answers how much that is. */
+export function takeAllLeased(bucket: Bucket): number {
+  const { leased } = bucket;
+  bucket.leased = 0;
+  return leased;
+}
+
 /** What a request is to be charged, and how much of it the request has paid before that. */
 type Due = { cost: number; prepaid?: number };
 

@@ -13,6 +13,7 @@ import {
   noteRefused,
   remaining,
   secondsUntilFull,
+  takeAllLeased,
   takeLeased,
   waitMs,
   type Bucket,
@@ -94,11 +95,11 @@ async function chargeTable(what: Charge, place: Place): Promise<RateState | unde
   const bucket = place.memory.buckets.get(name) ?? remember(place.memory.buckets, name, newBucket());
   for (;;) {
     if (takeLeased(bucket, what.cost, now)) return stateOf(what, limit, bucket, now);
-    if (waitMs(bucket, limit, what, now) > 0) throw new RateLimited(what, limit, bucket, now);
     if (bucket.writing) {
       await bucket.writing.catch(() => undefined);
       continue;
     }
+    if (waitMs(bucket, limit, what, now) > 0) throw new RateLimited(what, limit, bucket, now);
     const writing = write(name, bucket, limit, what, now, place.table);
     bucket.writing = writing;
     try {
@@ -119,7 +120,11 @@ async function write(
 ): Promise<boolean> {
   const { total, ahead } = chargeOf(bucket, limit, what, now);
   const ceiling = ceilingOf(bucket, limit, what, total, now);
-  const attempt = await table.attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now));
+  // Nobody else takes what this write counts on.
+  const leased = takeAllLeased(bucket);
+  const attempt = await table
+    .attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now))
+    .finally(() => (bucket.leased = leased));
   if (!attempt.done) return noteRefused(bucket, limit, what, Number(attempt.found["tat"] ?? 0), now);
   noteCharged(bucket, Number(attempt.updated["tat"]), ahead, now);
   return true;

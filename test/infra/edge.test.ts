@@ -4,6 +4,7 @@ import { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { expect, test } from "vitest";
 
+import { lambdas } from "../../infra/lambdas.ts";
 import { settings as example } from "../../infra/stages/example.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
@@ -76,6 +77,24 @@ test("before CloudFront stands a firewall against floods and known attacks, whic
     "AWSManagedRulesKnownBadInputsRuleSet",
   ]);
   expect(rules[0]?.Statement.RateBasedStatement).toMatchObject({ Limit: 10_000, AggregateKeyType: "IP" });
+});
+
+test("a flood is counted by address, but for mail servers, which ask for everybody", () => {
+  const [, acl] = only(edge, "AWS::WAFv2::WebACL");
+  expect(acl["Properties"].Rules[0].Statement.RateBasedStatement.ScopeDownStatement).toEqual({
+    NotStatement: {
+      Statement: {
+        ByteMatchStatement: expect.objectContaining({
+          FieldToMatch: { UriPath: {} },
+          PositionalConstraint: "STARTS_WITH",
+          SearchString: "/internal/mail/",
+        }),
+      },
+    },
+  });
+  const served = lambdas.flatMap(({ triggers }) => triggers).filter((trigger) => trigger.includes("/mail/"));
+  expect(served.length).toBeGreaterThan(0);
+  for (const trigger of served) expect(trigger.split(" ")[1]).toMatch(/^\/internal\/mail\//);
 });
 
 test("CloudFront passes every method on over TLS, caches nothing, and shows a secret that no template holds", () => {

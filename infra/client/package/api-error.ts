@@ -17,10 +17,12 @@ export class ApiError extends Error {
   readonly requestId: string | undefined;
   /** What `Retry-After` says. */
   readonly retryAfterSeconds: number | undefined;
+  /** The key that the request had: with the same one it can be sent again, and takes effect once. */
+  readonly idempotencyKey: string | undefined;
   /** The body as it came, with the members that help to mend the request. */
   readonly body: unknown;
 
-  constructor(response: Response, body: unknown) {
+  constructor(response: Response, body: unknown, request?: Request) {
     const told = (typeof body === "object" && body !== null ? body : {}) as Told;
     const places = placesOf(told.detail);
     const code = textOf(told.code) ?? (places.length > 0 ? "validation_failed" : "unknown");
@@ -32,6 +34,7 @@ export class ApiError extends Error {
     this.requestId = textOf(told.request_id) ?? response.headers.get("x-request-id") ?? undefined;
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
     this.retryAfterSeconds = Number.isFinite(after) ? after : undefined;
+    this.idempotencyKey = request?.headers.get("idempotency-key") ?? undefined;
     this.body = body;
   }
 }

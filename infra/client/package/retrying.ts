@@ -12,9 +12,15 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** Whether the same request twice has one effect: a read, or one with a key. */
 const takesEffectOnce = ({ method, headers }: Request): boolean => method === "GET" || headers.has("idempotency-key");
 
-/** 429 has done nothing; of another failure one knows only that a repeat does no harm. */
-const isWorthwhile = (request: Request, { status }: Response): boolean =>
-  status === 429 || (status === 503 && takesEffectOnce(request));
+/**
+ * 429 has done nothing; of another failure one knows only that a repeat does no harm. A 409 that says when to come back is
+ * about a first request with this key that still runs: its answer is what the repeat gets.
+ */
+const isWorthwhile = (request: Request, { status, headers }: Response): boolean =>
+  status === 429 ||
+  ((failures.has(status) || (status === 409 && headers.has("retry-after"))) && takesEffectOnce(request));
+
+const failures = new Set([502, 503, 504]);
 
 /** Half a second after the first failure, twice as long after each further one, and a little of chance. */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
@@ -25,7 +31,8 @@ function waitMsOf(response: Response, attempt: number): number {
 }
 
 /**
- * Sends again what was refused for now (429, 503), after as long as `Retry-After` says, and what found no answer at all;
+ * Sends again what was refused or failed for now (429, 502, 503, 504, and 409 while the first still runs), after as long as
+ * `Retry-After` says, and what found no answer at all;
  * but of requests that change something only those with an `Idempotency-Key`, apart from 429.
  */
 export const retrying =

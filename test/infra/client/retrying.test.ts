@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { ApiError } from "../../../infra/client/package/api-error.ts";
 import { itemsOf } from "../../../infra/client/package/items.ts";
 import { retrying } from "../../../infra/client/package/retrying.ts";
 
@@ -22,12 +23,16 @@ const post = (headers: Record<string, string> = {}) =>
   new Request("http://127.0.0.1/", { method: "POST", body: "{}", headers });
 const withKey = () => post({ "Idempotency-Key": "one" });
 
+const gone = new TypeError("fetch failed");
+
 describe("what is sent again", () => {
   test.each([
     ["a GET that is refused for now", get, [429, 503], 200, 3],
     ["a POST that did nothing as there were too many", post, [429], 200, 2],
     ["a POST with a key", withKey, [503], 200, 2],
-  ] as const)("%s", async (_, request, replies, status, times) => {
+    ["a POST with a key whose first request found no answer, and still runs", withKey, [gone, 409], 200, 3],
+    ["a POST with a key that something on the way gave up", withKey, [502, 504], 200, 3],
+  ] as const)("%s", async (_, request, replies: readonly Reply[], status, times) => {
     const { ask, bodies } = serverOf([...replies]);
     expect((await ask(request())).status).toBe(status);
     expect(bodies).toHaveLength(times);
@@ -44,6 +49,7 @@ describe("what is sent again", () => {
 describe("what is not", () => {
   test.each([
     ["a POST without a key, of which nobody knows what it did", post, 503],
+    ["a POST without a key that meets another", post, 409],
     ["what is refused for good", get, 404],
     ["a failure of ours", get, 500],
   ] as const)("%s", async (_, request, status) => {
@@ -69,6 +75,21 @@ describe("what is not", () => {
     expect((await ask(get())).status).toBe(503);
     expect(bodies).toHaveLength(3);
   });
+});
+
+test("a conflict that waiting does not mend is the answer at once", async () => {
+  let times = 0;
+  const ask = retrying(async () => new Response("{}", { status: (times += 1) > 0 ? 409 : 200 }), {
+    retries: 2,
+    longestWaitMs: 1000,
+  });
+  expect((await ask(withKey())).status).toBe(409);
+  expect(times).toBe(1);
+});
+
+test("an error tells the key that its request had, to send it again with", () => {
+  const { idempotencyKey } = new ApiError(new Response("{}", { status: 409 }), {}, withKey());
+  expect(idempotencyKey).toBe("one");
 });
 
 test("a list is read as far as it is asked for, and ends where it ends", async () => {

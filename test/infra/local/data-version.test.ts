@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { expect, test } from "vitest";
@@ -28,6 +28,15 @@ test("a new folder is marked with the version of its data, and is let in again",
   expect(await readMark(folder)).toBe(dataVersion);
   await writeFile(join(folder, "table.db"), "rows");
   await prepareDataDir(folder);
+});
+
+test("a folder with files of somebody else is refused, and left as it is", async () => {
+  const folder = newFolder();
+  await mkdir(join(folder, "docs"));
+  await writeFile(join(folder, "version.json"), '{"name":"my project"}');
+  expect(await problemOf(prepareDataDir(folder))).toMatch(/not empty \(docs, version.json\): set DATA_DIR/);
+  expect(await readFile(join(folder, "version.json"), "utf8")).toBe('{"name":"my project"}');
+  expect(await readdir(folder)).toEqual(["docs", "version.json"]);
 });
 
 test("data of before there was a mark is refused with the command that begins anew, and is left as it is", async () => {
@@ -63,8 +72,13 @@ test("a folder that cannot be made, or written, is said with what to set", async
   await writeFile(file, "");
   expect(await problemOf(prepareDataDir(join(file, "under-it")))).toContain("DATA_DIR");
   const folder = newFolder();
-  await mkdir(join(folder, markFile));
-  expect(await problemOf(prepareDataDir(folder))).toMatch(/cannot be written.*\n.*DATA_DIR=\S+ npm start/);
+  const goneMeanwhile = async (): Promise<number> => {
+    await rm(folder, { recursive: true });
+    return 1e9;
+  };
+  expect(await problemOf(prepareDataDir(folder, goneMeanwhile))).toMatch(
+    /cannot be written.*\n.*DATA_DIR=\S+ npm start/,
+  );
 });
 
 test.each(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"])(

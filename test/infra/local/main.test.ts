@@ -106,7 +106,7 @@ test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner sa
   expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
 });
 
-test("--reset begins anew without asking where nobody can answer, and refuses what is in use or not ours", async () => {
+test("--reset --yes begins anew, and refuses what is in use or not ours; without --yes nothing is deleted where nobody can answer", async () => {
   const dataDir = newFolder();
   const first = await startMain({ DATA_DIR: dataDir });
   const issuer = await readFile(join(dataDir, "issuer.json"), "utf8");
@@ -115,7 +115,10 @@ test("--reset begins anew without asking where nobody can answer, and refuses wh
   expect((await get(`${first.baseUrl}/v1/public/accounts`, first.token)).status).toBe(200);
   first.child.kill("SIGTERM");
   await first.exit();
-  const second = await startMain({ DATA_DIR: dataDir }, "--reset");
+  const unasked = await failMain({ DATA_DIR: dataDir }, "--reset");
+  expect([unasked.code, unasked.said]).toEqual([1, expect.stringContaining("--yes")]);
+  expect(await readFile(join(dataDir, "issuer.json"), "utf8")).toBe(issuer);
+  const second = await startMain({ DATA_DIR: dataDir }, "--reset", "--yes");
   expect(second.printed).toContain(`The data in ${dataDir} is deleted.`);
   expect(await readFile(join(dataDir, "issuer.json"), "utf8")).not.toBe(issuer);
   expect((await get(`${second.baseUrl}/v1/public/accounts`, second.token)).status).toBe(200);

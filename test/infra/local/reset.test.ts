@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { prepareDataDir } from "../../../infra/local/data-version.ts";
+import { markFile, prepareDataDir } from "../../../infra/local/data-version.ts";
 import { holdLock } from "../../../infra/local/lock.ts";
 import { resetDataDir } from "../../../infra/local/reset.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
@@ -43,7 +43,8 @@ test("all that is ours goes, what is not stays and is named, and what a link lea
   const [question, said] = await reset(folder);
   expect(question).toContain(folder);
   expect(said).toContain("notes.txt");
-  expect(await readdir(folder)).toEqual(["notes.txt"]);
+  expect(await readdir(folder)).toEqual(["notes.txt", markFile]);
+  await prepareDataDir(folder);
   expect(existsSync(join(elsewhere, "precious"))).toBe(true);
 });
 
@@ -51,7 +52,7 @@ test("data of before there was a mark can be reset too", async () => {
   const folder = newFolder();
   for (const name of ["table.db", "issuer.json"]) await writeFile(join(folder, name), "");
   await reset(folder);
-  expect(await readdir(folder)).toEqual([]);
+  expect(await readdir(folder)).toEqual([markFile]);
 });
 
 test("where there is nothing, nobody is asked", async () => {

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
@@ -61,6 +63,33 @@ async function inventory({ id, owner }: Account): Promise<Record<string, number>
 
 const auditTotal = async ({ id, owner }: Account): Promise<number> =>
   (await request("GET", `/v1/public/accounts/${id}/audit-log`, { token: owner.token })).body.total;
+
+/** What stands between and hands on, but loses the first answer to some requests. */
+async function startLosing(base: string, isIt: RegExp) {
+  let lost = 0;
+  const handOn = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const { method = "", url = "", headers } = incoming;
+    const body = Buffer.concat(await incoming.toArray());
+    const { host: _, connection: __, ...others } = headers;
+    const answer = await fetch(base + url, {
+      method,
+      headers: others as Record<string, string>,
+      ...(body.length > 0 ? { body } : {}),
+    });
+    const text = await answer.text();
+    if (lost === 0 && isIt.test(`${method} ${url}`)) {
+      lost += 1;
+      outgoing.destroy();
+      return;
+    }
+    const type = { "content-type": answer.headers.get("content-type") ?? "" };
+    outgoing.writeHead(answer.status, { ...type, ratelimit: answer.headers.get("ratelimit") ?? "" }).end(text);
+  };
+  const server = createServer((incoming, outgoing) => void handOn(incoming, outgoing));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  return { base: `http://127.0.0.1:${port}`, lost: () => lost, close: () => server.close() };
+}
 
 describe("the smoke test", { timeout: 60_000 }, () => {
   test("finds the product well, family by family, and leaves the account as it was", async () => {
@@ -126,6 +155,22 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     });
     expect(outcomes.some(({ name }) => name.startsWith("mailboxes: add"))).toBe(false);
     expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
+  });
+
+  test.each(["service-accounts", "webhooks"])("takes away %s whose making found no answer", async (family) => {
+    const account = await newAccount();
+    const losing = await startLosing(product.base, new RegExp(`^POST .*/${family}$`));
+    const scene = new Scene({ url: losing.base, token: account.owner.token });
+    const own = checks.filter(({ name }) => name === "accounts.list" || name.includes(family.replace("-", "_")));
+    const outcomes = await runChecks(own, scene, {
+      readOnly: false,
+      signal: new AbortController().signal,
+      onOutcome: () => {},
+    });
+    losing.close();
+    expect(losing.lost()).toBe(1);
+    expect(of(outcomes, "ok").some((line) => line.startsWith("take away"))).toBe(true);
+    expect(await inventory(account)).toMatchObject({ "auth/service-accounts": 0, webhooks: 0 });
   });
 
   test("names what could not be taken away", async () => {

@@ -191,6 +191,16 @@ test("the headers say the quota, its window, what is left and when it is whole a
   });
 });
 
+test("what was charged in advance is spent once, whoever asks at the same time", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  await ask({ memory, at });
+  const asked = [60, ...Array.from({ length: 100 }, () => 1)];
+  const answers = await Promise.allSettled(asked.map((cost) => ask({ memory, at, cost })));
+  const spent = answers.reduce((sum, { status }, place) => sum + (status === "fulfilled" ? (asked[place] ?? 0) : 0), 1);
+  expect(spent).toBeGreaterThan(60);
+  expect(spent).toBeLessThanOrEqual(burst);
+});
+
 test("the headers hide no debt: what was above the burst takes longer than the window to come back", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const state = await ask({ memory, at, cost: 240 });

@@ -1,4 +1,4 @@
-import { Duration } from "aws-cdk-lib";
+import { Duration, Stack } from "aws-cdk-lib";
 import {
   Alarm,
   ComparisonOperator,
@@ -58,7 +58,7 @@ export function sum(metrics: readonly IMetric[]): MathExpression {
 }
 
 /**
- * An alarm when the metric reaches the threshold in one period, or is below it in several; without any data only the
+ * An alarm `<stack>.<id>` when the metric reaches the threshold in one period, or is below it in several; without any data only the
  * latter is an alarm. It speaks to the topic if there is one.
  */
 export function addAlarm(
@@ -71,6 +71,7 @@ export function addAlarm(
   { periods = 1, isBelow = false }: When = {},
 ): void {
   const alarm = new Alarm(scope, id, {
+    alarmName: `${Stack.of(scope).stackName}.${id}`,
     alarmDescription,
     metric,
     threshold,

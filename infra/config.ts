@@ -2,8 +2,15 @@ import { readEnvironment } from "../shared/env.ts";
 import { lambdas } from "./lambdas.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
+/** Settings that no stage can be made by; the message is for whoever wrote them. */
+export class BadConfig extends Error {}
+
 /** What a stack is made by. */
-export type Config = Settings & { issuers: string };
+export type Config = Settings & {
+  issuers: string;
+  /** Whether there is no issuer, so that nobody is let in. */
+  isNobodys: boolean;
+};
 
 /** Refuses every token: `.invalid` resolves nowhere (RFC 2606), so a synthesis needs no identity provider. */
 const placeholderIssuers = JSON.stringify([
@@ -31,22 +38,29 @@ export const given = (key: string, context: Context, env: Variables): unknown =>
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
-  if (unknown.length > 0) throw new Error(`The stage's file has settings that there are not: ${unknown.join(", ")}`);
+  if (unknown.length > 0)
+    throw new BadConfig(`The stage's file has settings that there are not: ${unknown.join(", ")}`);
   const all = Object.keys(Settings.shape).map((key) => [key, given(key, context, env) ?? file[key]]);
   const result = Settings.safeParse(Object.fromEntries(all));
-  if (!result.success) throw new Error(`The deployment is not configured:\n${prettySettings(result.error)}`);
+  if (!result.success) throw new BadConfig(`The deployment is not configured:\n${prettySettings(result.error)}`);
   const settings = withPublicUrl(result.data);
   if (settings.issuers === undefined && env["CDK_DEFAULT_ACCOUNT"] !== undefined) {
-    throw new Error(
-      "No token issuer is configured: list them as `issuers` in the stage's file, or in ISSUERS as JSON. shared/env.ts describes them.",
+    throw new BadConfig(
+      "No token issuer is configured: list them as `issuers` in the stage's file, or in ISSUERS as JSON. shared/env.ts describes them. A file of your own is picked by -c stage=<name>: docs/deploy.md.",
     );
   }
   const problem = problems.find(({ when }) => when(settings));
-  if (problem) throw new Error(problem.says);
+  if (problem) throw new BadConfig(problem.says);
+  const misspelt = Object.keys(settings.routeThrottles).filter((name) => !functionNames.has(name));
+  if (misspelt.length > 0) {
+    throw new BadConfig(
+      `routeThrottles names what is no function: ${misspelt.join(", ")}. Functions are called as their routes.`,
+    );
+  }
   const issuers = settings.issuers ?? placeholderIssuers;
   // A list that the functions would refuse is refused here, before anything is deployed.
   readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
-  return { ...settings, issuers };
+  return { ...settings, issuers, isNobodys: settings.issuers === undefined };
 }
 
 /** The name that customers reach the API by is where they reach it, unless that is said. */
@@ -92,7 +106,7 @@ const problems: readonly { when: (settings: Settings) => boolean; says: string }
     says: "With domainName the API is reached by no other name: leave publicUrl out.",
   },
   {
-    when: ({ routeThrottles }) => Object.keys(routeThrottles).some((name) => !functionNames.has(name)),
-    says: "routeThrottles names a function that there is not; README.md says what functions are called.",
+    when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),
+    says: "An issuer is an https URL: its keys decide who is let in.",
   },
 ];

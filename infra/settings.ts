@@ -36,7 +36,7 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
 const orJson = <S extends z.ZodType>(schema: S) =>
   z.union([z.string().transform(parseJson).pipe(z.unknown()), z.custom<z.input<S>>()]).pipe(schema);
 
-const Switch = z.union([z.boolean(), z.stringbool({ truthy: ["true"], falsy: ["false"] })]);
+const Switch = z.union([z.boolean(), z.stringbool({ truthy: ["true"], falsy: ["false"] })], { error: "true or false" });
 
 const HostName = z
   .string()
@@ -50,7 +50,7 @@ const CertificateArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/, "the ARN of a certificate in ACM");
 
-const PerSecond = z.coerce.number<number | string>().int().positive();
+const PerSecond = z.coerce.number<number | string>({ error: "a whole number from 1" }).int().positive();
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 

@@ -57,8 +57,16 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   addLogAlarms(stack, logMetrics, workerFunctions.get("workers.check_ledgers"), topic);
   const publisher = workerFunctions.get("workers.publish_changes");
   addDashboard(stack, { stage, apiId, table, logGroup, logMetrics, publisher });
-  new CfnOutput(stack, "ApiUrl", { value: config.publicUrl ?? gateway.api.attrApiEndpoint });
-  new CfnOutput(stack, "TableName", { value: table.tableName });
+  const outputs = {
+    ApiUrl: config.publicUrl ?? gateway.api.attrApiEndpoint,
+    ApiId: apiId,
+    TableName: table.tableName,
+    FilesBucketName: common.outside.files.bucketName,
+    SecretsKeyId: common.outside.secretsKey.keyId,
+    FunctionLogGroup: logGroup.logGroupName,
+    AccessLogGroup: accessLogs.logGroupName,
+  };
+  for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return stack;
 }
 

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { given, readConfig, type Config } from "./config.ts";
+import { BadConfig, given, readConfig, type Config } from "./config.ts";
 import type { StageSettings } from "./settings.ts";
 
 const folder = join(import.meta.dirname, "stages");
@@ -24,7 +24,7 @@ export async function readStage(
   const stage = given("stage", context, env) ?? "dev";
   const stages = stageNames();
   if (typeof stage !== "string" || !stages.includes(stage)) {
-    throw new Error(
+    throw new BadConfig(
       `There is no stage ${JSON.stringify(stage)}: infra/stages has ${stages.join(", ")}. Copy example.ts to begin one.`,
     );
   }

@@ -19,6 +19,10 @@ import type { Table } from "../../shared/table/table.ts";
 import { visibleText, visibleTextError } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
+const Amount = z
+  .string()
+  .refine((text) => moneyUpTo(100_000_000).safeParse(text).success, { error: "an amount such as 12.50" });
+
 const account = { description: "The account's id.", schema: Id };
 
 const Count = z.string().regex(/^\d{1,6}$/, { error: "Not a count" });
@@ -48,7 +52,7 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
 /** Gives money to a wallet, once for each id: what was paid by other means, or a favour. */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
-  const amount = minorUnits(moneyUpTo(100_000_000).parse(amountText)) ?? 0;
+  const amount = minorUnits(amountText) ?? 0;
   const now = clock();
   const { existed, posted } = await operatorCommit(
     table,
@@ -113,7 +117,7 @@ export const billingCommands: Record<string, Command> = {
     summary: "Credit a wallet, once for each id.",
     options: {
       account,
-      amount: { description: "How much, such as 50.00.", schema: z.string() },
+      amount: { description: "How much, such as 50.00.", schema: Amount },
       id: { description: "Your id for it: the same id is credited once.", schema: z.string().regex(/^[\w.-]{1,64}$/) },
       reason: {
         description: "What the customer reads.",

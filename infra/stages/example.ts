@@ -1,8 +1,9 @@
 import type { StageSettings } from "../settings.ts";
 
 /**
- * A production stage with every setting there is: copy it to `<your stage>.ts`, take out what you do not need, and put
- * your own names in. docs/deploy.md says what each is, and which secrets have to be there first.
+ * A production stage with every setting there is, but `readOnly`, which is for incidents, and `smtpSecretName`, which is
+ * instead of SES: copy it to `<your stage>.ts`, take out what you do not need, and put your own names in. docs/deploy.md
+ * says what each is, and which secrets have to be there first.
  */
 export const settings: StageSettings = {
   issuers: [

@@ -101,7 +101,16 @@ test("without an address there is no topic, and the alarms stay", () => {
 });
 
 test("a deployment says where the API, the bus and the table are", () => {
-  expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual(["ApiUrl", "EventBusName", "TableName"]);
+  expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual([
+    "AccessLogGroup",
+    "ApiId",
+    "ApiUrl",
+    "EventBusName",
+    "FilesBucketName",
+    "FunctionLogGroup",
+    "SecretsKeyId",
+    "TableName",
+  ]);
 });
 
 test.each([

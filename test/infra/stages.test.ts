@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { readConfig, variableOf } from "../../infra/config.ts";
+import { BadConfig, readConfig, variableOf } from "../../infra/config.ts";
 import { Settings, type StageSettings } from "../../infra/settings.ts";
 import { readStage, stageNames } from "../../infra/stages.ts";
 import { settings as dev } from "../../infra/stages/dev.ts";
@@ -35,6 +35,28 @@ test("the example has every setting but the stage's name, SMTP, which excludes S
   const others = new Set(["stage", "smtpSecretName", "readOnly"]);
   const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
   expect(Object.keys(example).toSorted()).toEqual(all.toSorted());
+});
+
+const inTheClear = {
+  issuer: "http://id.example.com",
+  audience: ["api"],
+  jwksUri: "https://id.example.com/keys",
+  algorithms: ["RS256"],
+};
+
+test.each([
+  [
+    "an issuer that is asked for its keys in the clear",
+    { issuers: [inTheClear] },
+    /https/,
+  ],
+  ["a throttle of no function, which is named", { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } }, /docz/],
+  ["a number that is none", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
+  ["a switch that is neither on nor off", { trace: "no" }, /true or false\s+→ at trace/],
+] as const)("refuses %s, in words for who wrote it", (_, wrong, words) => {
+  const reading = (): unknown => readConfig(nothing, {}, { ...example, ...wrong });
+  expect(reading).toThrow(BadConfig);
+  expect(reading).toThrow(words);
 });
 
 test("context overrides the environment, which overrides the stage's file", () => {

@@ -46,6 +46,13 @@ test.each([
   expect(alarms).toContainEqual(expect.objectContaining({ Namespace: "HostedMail/blue", MetricName, Threshold }));
 });
 
+test("an alarm goes by the stack's name and its own, as the runbooks call it", () => {
+  const names = alarms.map(({ AlarmName }) => String(AlarmName));
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) expect(name).toMatch(/^hosted-mail-blue\.[\w.]+$/);
+  expect(names).toContain("hosted-mail-blue.Latency");
+});
+
 test("nobody checking the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
   expect(alarms).toContainEqual(
     expect.objectContaining({

@@ -97,7 +97,7 @@ test.each<[StageSettings, string]>([
   [{ edge: { ...edgeOf(example), certificateArn: example.certificateArn ?? "" } }, "us-east-1 only"],
   [{ edge: "on" }, "edge"],
   [{ edge: "{" }, "edge"],
-  [{ routeThrottles: { "docs.get": { ratePerSecond: 1, burst: 1 } } }, "a function that there is not"],
+  [{ routeThrottles: { "docs.get": { ratePerSecond: 1, burst: 1 } } }, "what is no function"],
   [{ routeThrottles: { docs: { ratePerSecond: 0, burst: 1 } } }, "routeThrottles"],
   [{ trace: "yes" }, "trace"],
   [{ registrar: "gandi" as "embedded" }, "registrar"],

@@ -4,8 +4,8 @@ import * as z from "zod";
 
 import { Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
-import { InvalidInput, Problem } from "./errors.ts";
 import { fingerprintOf } from "./idempotency-fingerprint.ts";
+import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
 import type { Attempt } from "./table/attempt.ts";
@@ -46,7 +46,7 @@ export type Claim = {
   id: string;
   /** The write that stores the answer `value` makes, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
-  /** The write that stores an answer that no single transaction makes; undefined stores that it was secret. */
+  /** The write that stores an answer that no single transaction makes; undefined stores that it was not to be kept. */
   settleWith: (body: unknown) => Write;
   /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
   restate: (value: unknown) => Promise<void>;
@@ -61,7 +61,7 @@ export type Claim = {
 type Keyed = {
   principal: Principal;
   /** Whose key it is, and what its answer is like. */
-  route: Pick<Route, "name" | "method" | "secret" | "output">;
+  route: Pick<Route, "name" | "method" | "secret" | "kept" | "output">;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
@@ -69,13 +69,17 @@ type Keyed = {
   keptMs?: number;
   /** What contains the thing it is about, as long as that is there to be asked. */
   scopes?: readonly Scope[] | undefined;
+  /** Whether it is a call of a program, of which nothing is stored that code mode is not to keep. */
+  inProgram?: boolean;
+  /** Told how long a stored answer is that was read, in characters, before it counts for anything. */
+  weigh?: (chars: number) => Promise<void>;
   /** Whether a stored answer still counts; where it does not the request runs. */
   counts?: (answer: unknown) => Promise<boolean>;
 };
 
 /**
  * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
- * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer was secret.
+ * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer is not stored.
  */
 export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
   const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
@@ -93,15 +97,16 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     ttl: Math.ceil((at + keptMs) / 1000),
     ...(scopes === undefined ? {} : { scopes }),
   };
-  const claim = claimOf(table, record, owner, route);
+  const claim = claimOf(table, record, owner, keyed);
   const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
   const found = Found.parse(first.found);
   // The answer to our own write was lost, and the SDK sent it again.
   if (found.owner === owner) return claim;
+  await keyed.weigh?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprint) throw usedOtherwise();
   if (found.state === "done") {
-    const replay = storedAnswer(found);
+    const replay = storedAnswer(found, route);
     if ((await keyed.counts?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
   const second = await sureOf(claim, table.attempt({ put, if: { owner: found.owner, state: found.state } }));
@@ -114,22 +119,23 @@ type Answer = { replay: unknown; scopes?: Scope[] | undefined };
 
 /**
  * What is stored for a key, if that is the answer to the same request; undefined where there is none yet. 409
- * `secret_already_shown` where it was secret.
+ * `secret_already_shown` where it is not stored.
  */
 export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | undefined> {
-  const { key, input } = keyed;
+  const { key, input, route } = keyed;
   const found = await liveRecordOf(table, keyed);
   const isIt = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
-  return isIt ? { replay: storedAnswer(found), scopes: found.scopes } : undefined;
+  return isIt ? { replay: storedAnswer(found, route), scopes: found.scopes } : undefined;
 }
 
 /** As `claimKey`, for who only wants to know whether there is an answer yet: nothing is claimed, and nothing written. */
 export async function findAnswer(table: Table, keyed: Keyed): Promise<Answer | undefined> {
-  const { key, input, now } = keyed;
+  const { key, input, now, route } = keyed;
   const found = await liveRecordOf(table, keyed);
   if (!found) return undefined;
+  await keyed.weigh?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprintOf(key, input)) throw usedOtherwise();
-  if (found.state === "done") return { replay: storedAnswer(found), scopes: found.scopes };
+  if (found.state === "done") return { replay: storedAnswer(found, route), scopes: found.scopes };
   if (found.lease_until > now.getTime()) throw inFlight();
   return undefined;
 }
@@ -149,8 +155,9 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
   }
 }
 
-function claimOf(table: Table, record: Key, owner: string, route: Keyed["route"]): Claim {
+function claimOf(table: Table, record: Key, owner: string, { route, inProgram = false }: Keyed): Claim {
   const mine = { owner, state: "running" };
+  const isStored = !route.secret && (route.kept || !inProgram);
   const isDeletion = route.method === "DELETE";
   let settledWith: { value: unknown } | undefined;
   const settleWith = (body: unknown): Write => ({
@@ -164,10 +171,11 @@ function claimOf(table: Table, record: Key, owner: string, route: Keyed["route"]
     settleWith,
     settle: (value) => {
       settledWith = { value };
-      return settleWith(route.secret ? undefined : route.output.parse(isDeletion ? {} : value));
+      return settleWith(isStored ? route.output.parse(isDeletion ? {} : value) : undefined);
     },
     restate: async (value) => {
       settledWith = { value };
+      if (!isStored) return;
       const set = { body: JSON.stringify(route.output.parse(value)) };
       // What is stored holds as well, and is only older.
       await table.attempt({ update: record, set, if: { owner, state: "done" } }).catch(() => undefined);
@@ -180,21 +188,7 @@ function claimOf(table: Table, record: Key, owner: string, route: Keyed["route"]
   };
 }
 
-function storedAnswer({ body }: Found): unknown {
+function storedAnswer({ body }: Found, route: Keyed["route"]): unknown {
   if (body !== undefined) return JSON.parse(body);
-  throw new Problem("secret_already_shown", "This request was answered before, with a secret that is shown only once.");
+  throw notStored(route);
 }
-
-const usedOtherwise = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["header", "idempotency-key"],
-      msg: "This key was used for another request: use a new one for each",
-      type: "idempotency_key_reused",
-    },
-  ]);
-
-const inFlight = (): Problem =>
-  new Problem("idempotency_in_flight", "The first request with this key is still running. Try again.", {
-    retry_after: 1,
-  });

@@ -50,11 +50,12 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
   const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
-  const scopes = raw.callKey === undefined ? undefined : decided.value.scopes;
+  const inProgram = raw.callKey !== undefined;
+  const scopes = inProgram ? decided.value.scopes : undefined;
   const claimed =
     key === undefined
       ? undefined
-      : await claimKey(door.table, { principal, route, key, input, scopes, now: door.now() });
+      : await claimKey(door.table, { principal, route, key, input, scopes, inProgram, now: door.now() });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found };
   const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);

@@ -42,7 +42,7 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
       return [site];
     });
     if (calls.length === 0 && statement.target === undefined && place < statements.length - 1) {
-      inspection.complain("no_effect", statement.at, () => withoutEffect(statement));
+      inspection.complaints.add("no_effect", statement.at, () => withoutEffect(statement));
     }
     const { needs, secret } = inspection.statement(statement, place);
     const writes = sites.some(({ fn }) => fn.route.access === "write");
@@ -51,7 +51,7 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
   return withScore(checked, inspection);
 }
 
-function withScore(checked: Checked, { mistakes, units }: Inspection): Checked {
+function withScore(checked: Checked, { complaints: { mistakes }, units }: Inspection): Checked {
   const [first] = checked.sites.keys();
   const score = units / scoreUnit;
   if (mistakes.length > 0) return { ...checked, mistakes };

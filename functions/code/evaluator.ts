@@ -9,7 +9,7 @@ import type { CallResponse, ProgramError } from "./envelope.ts";
 import { LanguageError, type Mistake } from "./mistake.ts";
 import { responsesOf, shownValue } from "./responses.ts";
 import { runSteps, type Outcome, type Perform, type Failed } from "./runner.ts";
-import { noteHeld, type Holdings } from "./standing.ts";
+import { noHoldings, noteCall, type Holdings } from "./standing.ts";
 import type { Call } from "./syntax.ts";
 
 export const budgetMs = 20_000;
@@ -45,7 +45,7 @@ export async function evaluate(
   { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
 ): Promise<Evaluation> {
   const deadline = door.now().getTime() + budgetMs;
-  const holdings: Holdings = new Map();
+  const holdings = noHoldings();
   const siteOf = (call: Call): Site => {
     const site = sites.get(call);
     if (!site) throw new Error(`${call.name} was not checked`);
@@ -56,10 +56,9 @@ export async function evaluate(
     if (door.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
     const raw = inputOf(fn, args);
     const callKey = key === undefined || fn.ofSession ? undefined : keyOf(key, index, path);
-    const { output, input, permissions } = await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door);
-    const accountId = input.params["account_id"];
-    if (typeof accountId === "string") noteHeld(holdings, accountId, permissions);
-    return asJson(output);
+    const called = await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door);
+    noteCall(holdings, fn.route, called);
+    return asJson(called.output);
   };
   const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
   const outcome = await runSteps(steps, { perform, atOnce, writes, session });

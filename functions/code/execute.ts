@@ -10,8 +10,10 @@ import { explain } from "./explain.ts";
 import { keepVariables } from "./keep.ts";
 import { LanguageError, type Mistake } from "./mistake.ts";
 import { parse } from "./parser.ts";
+import { Purse, unitsToRead } from "./purse.ts";
 import { bindSession } from "./session-functions.ts";
-import { loadSession, namesOf, valuesOf, type Session, type SessionPlace } from "./session.ts";
+import { namesOf, valuesOf } from "./session-values.ts";
+import { loadSession, type Session, type SessionPlace } from "./session.ts";
 import type { Holdings } from "./standing.ts";
 import type { Program } from "./syntax.ts";
 
@@ -47,10 +49,10 @@ export async function execute(run: Run, door: Door): Promise<CodeResponse> {
 }
 
 /**
- * Parses and checks a program, and charges what it costs beside the 1 that its request was charged already: 429. Nothing
- * is written by then.
+ * Parses and checks a program, and charges what it costs beside what its request has paid already: 429. Nothing is
+ * written by then.
  */
-export async function prepare(run: Run, door: Door): Promise<Prepared> {
+export async function prepare(run: Run, door: Door, purse = new Purse(door)): Promise<Prepared> {
   const { id: principalId } = await door.authenticate();
   const { code, requestId, sessionId } = run;
   const place = sessionId === undefined ? undefined : { table: door.table, principalId, sessionId, now: door.now };
@@ -59,20 +61,16 @@ export async function prepare(run: Run, door: Door): Promise<Prepared> {
   const sites = [...checked.sites.values()];
   const [first, ...others] = mistakes;
   const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(sites).length : score);
-  const rest = cost - 1 + Math.floor((session?.bytes ?? 0) / readBytesPerUnit);
-  if (rest > 0) await door.charge({ principalId, class: "default", cost: rest, prepaid: 1 });
+  await purse.pay(cost - 1 + unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
   if (run.dryRun) return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(sites, door) } }) };
-  return { run: () => runChecked(run, door, { checked, place, session }) };
+  return { run: () => runChecked(run, door, { checked, place, session, purse }) };
 }
-
-/** How much of a session is read for 1 of the rate limit. */
-const readBytesPerUnit = 32_768;
 
 async function runChecked(
   { code, requestId, sessionId, key, readOnly }: Run,
   door: Door,
-  { checked, place, session }: Read & { place: SessionPlace | undefined },
+  { checked, place, session, purse }: Read & { place: SessionPlace | undefined; purse: Purse },
 ): Promise<Ran> {
   const { score } = checked;
   const evaluation = await evaluate(
@@ -82,12 +80,12 @@ async function runChecked(
       explain: (mistake) => explain([mistake], code, catalogue),
       key,
       ...(session ? { session: valuesOf(session) } : {}),
-      ...(place ? { bound: bindSession(place) } : {}),
+      ...(place ? { bound: bindSession(place, purse, session) } : {}),
     },
   );
   const { lastValue, completed, holdings } = evaluation;
   const use = { completed, session, readOnly: readOnly === true };
-  const losses = place ? await keepVariables(place, use, door) : undefined;
+  const losses = place ? await keepVariables(place, use, door, purse) : undefined;
   const { responses, error } = withAftermath(evaluation, { sessionId, losses, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, score, {
     ...(error ? { status: "failed" } : {}),

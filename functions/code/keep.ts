@@ -3,7 +3,9 @@ import type { Door } from "../../shared/invoke.ts";
 import type { Step } from "./checker.ts";
 import type { NotKept } from "./envelope.ts";
 import { clip } from "./mistake.ts";
-import { reasonOf, renewSession, saveSession, type Kept, type Session, type SessionPlace } from "./session.ts";
+import { unitsToWrite, type Purse } from "./purse.ts";
+import { reasonOf } from "./session-values.ts";
+import { renewSession, saveSession, type Kept, type Session, type SessionPlace } from "./session.ts";
 
 /** What a program did with its session. */
 export type Use = {
@@ -18,8 +20,6 @@ export type Use = {
 export type Losses = { not_kept: NotKept[]; not_kept_total?: number };
 
 const namedLosses = 20;
-/** How much of a session is written for 1 of the rate limit. */
-const writtenBytesPerUnit = 4_096;
 
 /**
  * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
@@ -28,21 +28,18 @@ const writtenBytesPerUnit = 4_096;
 export async function keepVariables(
   place: SessionPlace,
   { completed, session, readOnly }: Use,
-  { log, charge }: Pick<Door, "log" | "charge">,
+  { log }: Pick<Door, "log">,
+  purse: Purse,
 ): Promise<Losses | undefined> {
   const changes = changesOf(completed);
   const names = [...changes.keys()];
   const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
-  const pay = async (bytes: number): Promise<void> => {
-    const cost = Math.floor(bytes / writtenBytesPerUnit);
-    if (cost > 0) await charge({ principalId: place.principalId, class: "default", cost });
-  };
   try {
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(place, session);
       return lost("read_only", "A program that may only read leaves no variables: send it where programs may write.");
     }
-    const { variables } = await saveSession(place, changes, pay);
+    const { variables } = await saveSession(place, changes, (bytes) => purse.pay(unitsToWrite(bytes)));
     return lossesOf(
       names.flatMap((name): NotKept[] => {
         const kept = variables.get(name) ?? { gone: "session_too_large" };

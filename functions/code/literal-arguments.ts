@@ -1,3 +1,4 @@
+import { constantIn } from "./constants.ts";
 import type { Expression, Position } from "./syntax.ts";
 import { dictOf } from "./value.ts";
 
@@ -41,6 +42,11 @@ export function literalOf(node: Expression, constantOf: ConstantOf = () => undef
           return [name, read(value, [...path, name])] as const;
         }),
       );
+    }
+    const made = /^(?:unary|operation|format)$/.test(part.kind) ? constantIn(part, constantOf) : undefined;
+    if (made !== undefined) {
+      literal.size += typeof made === "string" ? made.length >> 6 : 0;
+      return made;
     }
     const constant = part.kind === "name" || part.kind === "path" ? constantOf(part) : undefined;
     if (constant) {

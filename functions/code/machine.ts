@@ -125,10 +125,15 @@ function* operate({ operator, operands, at }: Operation, scope: Scope): Evaluati
   return value;
 }
 
+/** What is wrong with a number of items that is none. */
+export const noRange = (given: string | number): string => `range takes a whole number, not ${given}.`;
+
 function* count(node: Expression, scope: Scope): Evaluation<number[]> {
   const length = yield* evaluate(node, scope);
   if (typeof length !== "number" || !Number.isInteger(length)) {
-    throw new LanguageError(node.at, `range takes a whole number, not a ${typeOf(length)}.`, { code: "type_error" });
+    throw new LanguageError(node.at, noRange(typeof length === "number" ? length : `a ${typeOf(length)}`), {
+      code: "type_error",
+    });
   }
   spend(scope.work, Math.max(0, length), node.at);
   return Array.from({ length: Math.max(0, length) }, (_, index) => index);

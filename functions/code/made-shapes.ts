@@ -1,19 +1,20 @@
 import type { Shape, Type } from "./shape.ts";
-import { typesOf } from "./shape.ts";
-import type { Expression, Operation } from "./syntax.ts";
 
 /** What may still be looked at to know shapes: a program can put one value into another any number of times. */
 export type Budget = { left: number };
 
-const shapes = new Map<Type, Shape>((["boolean", "number", "string"] as const).map((type) => [type, { type }]));
+const shapes = new Map<Type, Shape>([
+  ...(["boolean", "number", "string"] as const).map((type): [Type, Shape] => [type, { type }]),
+  ["null", { none: true }],
+]);
 
-/** What a value of this type is, if nothing else is known; null is left to the run, where `and` may ask for it. */
+/** What a value of this type is, if nothing else is known. */
 export const shapeOfType = (type: Type): Shape => shapes.get(type) ?? {};
 
 /** A dict the program writes: its members are known where all their names are. */
-export function dictShape(members: readonly (readonly [Expression, Shape])[]): Shape {
+export function dictShape(members: readonly (readonly [string | undefined, Shape])[]): Shape {
   const shapes = new Map<string, Shape>();
-  for (const [key, shape] of members) if (key.kind === "literal") shapes.set(String(key.value), shape);
+  for (const [key, shape] of members) if (key !== undefined) shapes.set(key, shape);
   return shapes.size === members.length ? { type: "dict", members: shapes } : { type: "dict" };
 }
 
@@ -26,7 +27,7 @@ export function listShape(items: readonly Shape[], budget: Budget): Shape {
 }
 
 /** What two shapes have in common. */
-function shared(a: Shape, b: Shape, budget: Budget): Shape {
+export function shared(a: Shape, b: Shape, budget: Budget): Shape {
   if (a === b) return a;
   budget.left -= 1;
   if (budget.left < 0) return {};
@@ -55,44 +56,4 @@ function sharedMembers({ members: a }: Shape, { members: b }: Shape, budget: Bud
     members.set(name, shared(shape, other, budget));
   }
   return members;
-}
-
-/** Types of which two can be added, or put in order. */
-const fitting = { "+": ["number", "string", "list"], order: ["number", "string"] } as const;
-
-/** What an operator makes of its operands; or the types of two of them that it never takes, whatever the run brings. */
-export function operationShape(
-  operator: Operation["operator"],
-  [first = {}, ...others]: readonly Shape[],
-  budget: Budget,
-): { shape: Shape; clash?: [Type, Type] } {
-  let shape = first;
-  for (const other of others) {
-    const clash = clashOf(operator, shape, other);
-    if (clash) return { shape: {}, clash };
-    if (operator === "+") shape = sumShape(shape, other, budget);
-  }
-  if (operator === "+") return { shape };
-  return { shape: operator === "and" || operator === "or" ? {} : shapeOfType("boolean") };
-}
-
-function clashOf(operator: Operation["operator"], left: Shape, right: Shape): [Type, Type] | undefined {
-  if (operator !== "+" && !/^[<>]/.test(operator)) return undefined;
-  const [ours, theirs] = [typesOf(left), typesOf(right)];
-  if (!ours || !theirs) return undefined;
-  const kinds: readonly Type[] = fitting[operator === "+" ? "+" : "order"];
-  if (kinds.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
-  const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
-  return [one, other];
-}
-
-/** What `+` makes of two values. */
-function sumShape(left: Shape, right: Shape, budget: Budget): Shape {
-  const [ours, theirs] = [typesOf(left), typesOf(right)];
-  const [type, ...others] = ours ?? [];
-  if (type === undefined || others.length > 0 || theirs?.size !== 1 || !theirs.has(type)) return {};
-  if (type !== "list") return shapeOfType(type);
-  const item = left.item && right.item ? shared(left.item, right.item, budget) : {};
-  const most = left.most === undefined || right.most === undefined ? {} : { most: left.most + right.most };
-  return { type, item, ...most };
 }

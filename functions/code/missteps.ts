@@ -1,8 +1,9 @@
 import type { Catalogue } from "./code-function.ts";
 import { clip } from "./mistake.ts";
 import { nearest } from "./nearest.ts";
+import type { Misstep } from "./shape.ts";
 import { parametersOf } from "./signature.ts";
-import { among } from "./value.ts";
+import { among, noItem } from "./value.ts";
 
 /** What a program may name where it stands: variables, those of its session that are gone, and functions. */
 export type Known = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
@@ -34,11 +35,13 @@ function callOf(name: string, catalogue: Catalogue): string {
   return `${name}(${needed.map(({ name }) => `${name}=…`).join(", ")})`;
 }
 
-/** What is wrong with a step into a value; `of` is how the program calls that. */
-export function misstep(stepped: { members: () => string[] } | { type: string }, key: string, of: string): string {
-  const step = clip(key);
-  if ("members" in stepped) return `${of} has no member ${step}.${among(key, stepped.members(), "members")}`;
-  return stepped.type === "list"
-    ? `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`
-    : `${of} is a ${stepped.type}, which has no ${/^-?\d/.test(key) ? "item" : "member"} ${step}.`;
+/** What is wrong with a step into a value, by a key as far as that is known; `of` is how the program calls the value. */
+export function misstep(stepped: Misstep, key: string | number | undefined, of: string): string {
+  const step = clip(String(key));
+  if ("index" in stepped) return stepped.index;
+  if ("length" in stepped) return noItem(of, stepped.length, step);
+  if ("members" in stepped) return `${of} has no member ${step}.${among(String(key), stepped.members(), "members")}`;
+  if (stepped.type === "list") return `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`;
+  const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${step}`;
+  return `${of} is a ${stepped.type}, which has no ${what}.`;
 }

@@ -8,8 +8,11 @@ import type { Work } from "./work.ts";
 export function negated(operator: Unary["operator"], value: unknown, at: Position): unknown {
   if (operator === "not") return !isTrue(value);
   if (typeof value === "number") return 0 - value;
-  throw new LanguageError(at, `\`-\` takes a number, not a ${typeOf(value)}.`, { code: "type_error" });
+  throw new LanguageError(at, noNegative(typeOf(value)), { code: "type_error" });
 }
+
+/** What is wrong with the negative of a value of this type. */
+export const noNegative = (type: string): string => `\`-\` takes a number, not a ${type}.`;
 
 type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
 
@@ -32,14 +35,18 @@ export function compare(operator: Comparison, a: unknown, b: unknown, work: Work
   }
 }
 
+/** What is wrong with a key of this type. */
+export const noKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
+
+/** What is wrong with a text as a key of a dict that has `members` already. */
+export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
+  if (members.has(key)) return `The key ${JSON.stringify(clip(key))} is given twice.`;
+  return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;
+}
+
 /** A key for a dict that has `members` already. */
 export function keyOf(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
-  if (typeof key === "string" && !members.has(key) && !isForbidden(key)) return key;
-  const wrong =
-    typeof key !== "string"
-      ? `A key of a dict is a text, not a ${typeOf(key)}.`
-      : members.has(key)
-        ? `The key ${JSON.stringify(clip(key))} is given twice.`
-        : `The name ${key} is not allowed.`;
+  const wrong = typeof key === "string" ? keyFault(key, members) : noKey(typeOf(key));
+  if (wrong === undefined) return key as string;
   throw new LanguageError(at, wrong, { code: "type_error" });
 }

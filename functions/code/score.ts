@@ -30,25 +30,20 @@ export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number 
 /** More than any program could go over; products of it are still numbers. */
 const mostItems = 1_000_000_000;
 
-/** How many items a comprehension goes over at most: `over` as far as it is known, else the limit of what calls. */
-export function boundOf(over: Expression, { most }: Shape): number {
-  if (over.kind === "range") {
-    const { of } = over;
-    if (of.kind !== "literal" || typeof of.value !== "number") return itemLimit;
-    return Math.min(mostItems, Math.max(0, Math.ceil(of.value)));
-  }
-  return most ?? itemLimit;
+/**
+ * How many items a comprehension goes over at most: `over` as far as it is known, else the limit of what calls. Of a range
+ * `count` is how far it counts.
+ */
+export function boundOf(over: Expression, { most }: Shape, count: number | undefined): number {
+  if (over.kind !== "range") return most ?? itemLimit;
+  return count === undefined ? itemLimit : Math.min(mostItems, Math.max(0, Math.ceil(count)));
 }
 
-/** Whether a clause calls for more items than it may, whatever the run brings: in so many words, and without a filter. */
-export function callsForTooMany(node: Comprehension, place: number): boolean {
+/** Whether a clause calls for more items than it may, whatever the run brings: where that is known, and without a filter. */
+export function callsForTooMany(node: Comprehension, place: number, count: number | undefined): boolean {
   const [clause, next] = node.clauses.slice(place, place + 2);
   if (clause?.kind !== "for" || next?.kind === "if") return false;
   const { over } = clause;
-  const isKnown = over.kind === "list" || (over.kind === "range" && over.of.kind === "literal");
-  return (
-    isKnown &&
-    boundOf(over, over.kind === "list" ? { most: over.items.length } : {}) > itemLimit &&
-    callsAfter(node, place).length > 0
-  );
+  const items = over.kind === "list" ? over.items.length : over.kind === "range" ? (count ?? 0) : 0;
+  return items > itemLimit && callsAfter(node, place).length > 0;
 }

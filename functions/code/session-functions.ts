@@ -2,7 +2,17 @@ import * as z from "zod";
 
 import type { Principal } from "../../shared/auth/principal.ts";
 import { defineRoute, Empty, type Route } from "../../shared/route.ts";
-import { endSession, loadSession, saveSession, shownVariables, type Session, type SessionPlace } from "./session.ts";
+import { unitsToRead, unitsToWrite, type Purse } from "./purse.ts";
+import { shownVariables } from "./session-values.ts";
+import {
+  endSession,
+  loadSession,
+  noSession,
+  renewSession,
+  saveSession,
+  type Session,
+  type SessionPlace,
+} from "./session.ts";
 
 const moment = (description: string) => z.iso.datetime().nullable().meta({ description });
 
@@ -78,17 +88,41 @@ const authenticate = defineRoute({
 /** What programs may do with their session: functions of code mode only. */
 export const sessionRoutes: readonly Route[] = [get, end, authenticate];
 
-/** The functions of a session, for the program whose session it is. */
-export function bindSession(place: SessionPlace): Map<string, Route> {
+/**
+ * The functions of a session, for the program whose session it is. It is read once at most, unless it was `loaded`
+ * before, and written only where there is none to renew; both are paid for.
+ */
+export function bindSession(place: SessionPlace, purse: Purse, loaded?: Session): Map<string, Route> {
+  let session = loaded && Promise.resolve(loaded);
+  const current = (): Promise<Session> => (session ??= read(place, purse));
+  const begun = async (): Promise<Session> => {
+    const found = await current();
+    const next = isLive(found) ? await renewSession(place, found) : await begin(place, purse);
+    session = Promise.resolve(next);
+    return next;
+  };
   return new Map([
-    bind(get, async (principal) => viewOf(await loadSession(place), place, principal)),
+    bind(get, async (principal) => viewOf(await current(), place, principal)),
     bind(end, async () => {
       await endSession(place);
+      session = Promise.resolve(noSession);
       return {};
     }),
-    bind(authenticate, async (principal) => viewOf(await saveSession(place), place, principal)),
+    bind(authenticate, async (principal) => viewOf(await begun(), place, principal)),
   ]);
 }
+
+const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
+
+async function read(place: SessionPlace, purse: Purse): Promise<Session> {
+  const session = await loadSession(place);
+  await purse.pay(unitsToRead(session.bytes));
+  return session;
+}
+
+/** Programs that run at the same time may have begun it meanwhile, and filled it. */
+const begin = (place: SessionPlace, purse: Purse): Promise<Session> =>
+  saveSession(place, new Map(), (bytes) => purse.pay(unitsToWrite(bytes)));
 
 const bind = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
   route.name,

@@ -7,7 +7,6 @@ import { backOff } from "../../shared/table/back-off.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Key } from "../../shared/table/writes.ts";
 import { isNoted, listedIn, listKey, noteUse, unlist, usedForMs } from "./session-list.ts";
-import { typeOf } from "./value.ts";
 import { sizeOf } from "./work.ts";
 
 /*
@@ -53,7 +52,7 @@ export type Session = {
   /** To five minutes. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
-  /** How much was read of it. */
+  /** How much was read of the table for it. */
   bytes: number;
   /** When its last use was noted; 0 where there is none. */
   usedAt: number;
@@ -65,11 +64,18 @@ const variablesOf = ({ variables }: Stored): Map<string, Kept> =>
 const sessionOf = (stored: Stored, usedAt: number): Session => ({
   variables: variablesOf(stored),
   createdAt: stored.created_at,
+  bytes: stored.variables.length,
+  ...timesOf(usedAt),
+});
+
+const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "usedAt"> => ({
   lastUsedAt: new Date(usedAt).toISOString(),
   expiresAt: new Date(usedAt + usedForMs).toISOString(),
-  bytes: stored.variables.length,
   usedAt,
 });
+
+/** A session that no program left anything in. */
+export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
 
 type Found = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
@@ -86,15 +92,21 @@ async function find({ table, principalId, sessionId, now }: SessionPlace): Promi
 /** The session as the last program left it; one that was not used for an hour is as one that never was: empty. */
 export async function loadSession(place: SessionPlace): Promise<Session> {
   const { stored, usedAt, isLive } = await find(place);
-  return stored && isLive ? sessionOf(stored, usedAt) : { variables: new Map(), bytes: 0, usedAt: 0 };
+  return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };
 }
 
-/** Keeps a session that was loaded for another hour; nothing where there is none. Its variables are not written again. */
-export async function renewSession(place: SessionPlace, { usedAt }: Session): Promise<void> {
+/**
+ * Keeps a session that was loaded for another hour; nothing where there is none. Its variables are not written again.
+ * Answers the session as it is then.
+ */
+export async function renewSession(place: SessionPlace, session: Session): Promise<Session> {
   const { table, principalId, now } = place;
-  if (usedAt === 0 || isNoted(usedAt, now().getTime())) return;
+  const { usedAt } = session;
+  const at = now().getTime();
+  if (usedAt === 0 || isNoted(usedAt, at)) return session;
   const [list] = await table.getMany([listKey(principalId)]);
   await use(place, listedIn(list), usedAt);
+  return { ...session, ...timesOf(at) };
 }
 
 const use = async (
@@ -174,24 +186,3 @@ function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map
   }
   return variables;
 }
-
-/** Why a variable is not there, for whoever asks for it. */
-export const reasonOf: Record<Gone, string> = {
-  secret:
-    "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
-  session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
-};
-
-/** The names a program may use: with the reason where the value is gone. */
-export const namesOf = ({ variables }: Session): Map<string, string | undefined> =>
-  new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? reasonOf[kept.gone] : undefined]));
-
-/** The values that are there. */
-export const valuesOf = ({ variables }: Session): Map<string, unknown> =>
-  new Map([...variables].flatMap(([name, kept]) => ("value" in kept ? [[name, kept.value] as const] : [])));
-
-/** The variables that are there, as `auth.session.get` shows them. */
-export const shownVariables = ({ variables }: Session): { name: string; type: string; bytes: number }[] =>
-  [...variables].flatMap(([name, kept]) =>
-    "value" in kept ? [{ name, type: typeOf(kept.value), bytes: bytesOf(name, kept) }] : [],
-  );

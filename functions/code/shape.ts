@@ -17,6 +17,8 @@ export type Shape = {
   most?: number;
   /** Of what the program itself makes: what it is. */
   type?: Type;
+  /** Whether the program itself made it None: no type is noted of that, as `and` may ask for it. */
+  none?: true;
   /** Of a dict the program makes: its members, where all their names are known. */
   members?: ReadonlyMap<string, Shape>;
   /** Of a list the program writes out: its items. */
@@ -76,8 +78,12 @@ export function typesOf({ type, schema, definitions = {} }: Shape): ReadonlySet<
   return schema === undefined ? undefined : typesIn(schema, definitions);
 }
 
-/** The shape of a step into a value, or why it cannot be made: the names that are there, or what the value is. */
-export type Stepped = { shape: Shape } | { members: () => string[] } | { type: string };
+/**
+ * The shape of a step into a value, or why it cannot be made: the names that are there, what the value is, how many items
+ * it has, or a sentence of what is wrong with the index or key.
+ */
+export type Stepped = { shape: Shape } | Misstep;
+export type Misstep = { members: () => string[] } | { type: string } | { length: number } | { index: string };
 
 /** Follows a member's name; an open dict may have any. */
 export function memberShape(shape: Shape, name: string): Stepped {

@@ -1,7 +1,11 @@
-import { itemShape, memberShape, type Shape, type Stepped } from "./shape.ts";
+import { isForbidden } from "./names.ts";
+import { noKey } from "./operators.ts";
+import { says } from "./sentences.ts";
+import { itemShape, memberShape, typesOf, type Shape, type Stepped } from "./shape.ts";
 import type { Step } from "./syntax.ts";
+import { noIndex } from "./value.ts";
 
-/** What a step asks for, if that is known before the program runs. */
+/** What a step asks for, if it says so itself. */
 export function keyOf(step: Step): string | number | undefined {
   if (step.kind === "member") return step.name;
   const value = step.index.kind === "literal" ? step.index.value : undefined;
@@ -18,10 +22,26 @@ export function leadingMembers(steps: readonly Step[]): string[] {
   return names;
 }
 
-/** Follows one step into a value. */
-export function stepOf(shape: Shape, key: string | number | undefined): Stepped {
-  if (typeof key === "string") return memberShape(shape, key);
-  const item = key === undefined ? undefined : shape.items?.at(key);
-  const stepped = item ? { shape: item } : itemShape(shape);
-  return key === undefined && !("shape" in stepped) ? { shape: {} } : stepped;
+/** Follows one step into a value, by a key if that is known, else by an index of which only the shape is. */
+export function stepOf(shape: Shape, key: string | number | undefined, index: Shape): Stepped {
+  if (shape.none) return { type: "null" };
+  if (typeof key === "string") return isForbidden(key) ? { index: says.forbidden(key) } : memberShape(shape, key);
+  if (key === undefined) return stepByShape(shape, index);
+  if (!Number.isInteger(key)) return { index: noIndex(String(key)) };
+  const { items } = shape;
+  if (items && (key >= items.length || key < -items.length)) return { length: items.length };
+  const item = items?.at(key);
+  return item ? { shape: item } : itemShape(shape);
+}
+
+function stepByShape(shape: Shape, index: Shape): Stepped {
+  const [given, of] = [typesOf(index), typesOf(shape)];
+  if (given && !given.has("number") && !given.has("string")) return { index: noIndex(`a ${[...given].join(" or ")}`) };
+  const [isList, isDict] = [of?.has("list") ?? true, of?.has("dict") ?? true];
+  if (given && isList && !isDict && !given.has("number")) {
+    return { index: "An index of a list is a whole number, not a string." };
+  }
+  if (given && isDict && !isList && !given.has("string")) return { index: noKey("number") };
+  const stepped = itemShape(shape);
+  return isDict && !("shape" in stepped) ? { shape: {} } : stepped;
 }

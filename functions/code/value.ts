@@ -1,3 +1,4 @@
+import { shown, type Constant } from "./constants.ts";
 import { clip, LanguageError } from "./mistake.ts";
 import { isForbidden } from "./names.ts";
 import { nearest } from "./nearest.ts";
@@ -75,6 +76,10 @@ export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown
   return sum;
 }
 
+/** What is wrong with looking for a value of one type in one of another. */
+export const noSearch = (container: string, item: string): string =>
+  `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
+
 /** `item in container`: an item of a list, a key of a dict, a part of a text. */
 export function contains(container: unknown, item: unknown, work: Work, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
@@ -83,12 +88,7 @@ export function contains(container: unknown, item: unknown, work: Work, at: Posi
     return container.includes(item);
   }
   if (isDict(container)) return typeof item === "string" && Object.hasOwn(container, item);
-  if (!Array.isArray(container)) {
-    throw fault(
-      at,
-      `\`in\` looks in a list, the keys of a dict, or for a text in a text, not in a ${typeOf(container)}.`,
-    );
-  }
+  if (!Array.isArray(container)) throw fault(at, noSearch(typeOf(container), typeOf(item)));
   return container.some((one) => areEqual(one, item, work, at));
 }
 
@@ -99,17 +99,19 @@ export function lengthOf(value: unknown, work: Work, at: Position): number {
     return Array.from(value).length;
   }
   if (isDict(value)) return sizeOf(value).members;
-  throw fault(at, `len takes a text, a list or a dict, not a ${typeOf(value)}.`);
+  throw fault(at, noLength(typeOf(value)));
 }
+
+/** What is wrong with the length of a value of this type. */
+export const noLength = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
 
 /** A value as it stands in an f-string: lists and dicts as JSON. */
 export function textOf(value: unknown, work: Work, at: Position): string {
-  if (typeof value === "string") return value;
-  if (typeof value === "number") return String(value);
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (value === null || value === undefined) return "None";
-  spend(work, sizeOf(value).bytes >> 4, at);
-  return JSON.stringify(value);
+  if (typeof value === "object" && value !== null) {
+    spend(work, sizeOf(value).bytes >> 4, at);
+    return JSON.stringify(value);
+  }
+  return shown((value ?? null) as Constant);
 }
 
 const missing = (at: Position, message: string): LanguageError =>
@@ -153,11 +155,17 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
 export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
-    throw missing(at, `An index is a whole number or a key, not a ${typeOf(index)}.`);
+    throw missing(at, noIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
   if (!Array.isArray(value)) throw missing(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
   const place = index < 0 ? value.length + index : index;
   if (place >= 0 && place < value.length) return value[place];
-  const has = value.length === 0 ? "is empty" : `has items 0 to ${value.length - 1}`;
-  throw missing(at, `${of()} ${has}: there is no item ${index}.`);
+  throw missing(at, noItem(of(), value.length, index));
 }
+
+/** What is wrong with an index that is `given`. */
+export const noIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
+
+/** What is wrong with an index beyond the items of a list. */
+export const noItem = (of: string, length: number, index: string | number): string =>
+  `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;

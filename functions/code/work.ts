@@ -8,13 +8,13 @@ const depthLimit = 64;
 /** What a program may still do besides its calls: one step for each expression evaluated and each item made. */
 export type Work = { steps: number };
 
+export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
+
 /** Takes steps; `too_much_work` when there are not enough. */
 export function spend(work: Work, steps: number, at: Position): void {
   work.steps -= steps;
   if (work.steps < 0 || Number.isNaN(work.steps)) {
-    throw new LanguageError(at, `The program takes more than ${stepLimit} steps besides its calls: make it do less.`, {
-      code: "too_much_work",
-    });
+    throw new LanguageError(at, tooMuchWork, { code: "too_much_work" });
   }
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
@@ -251,13 +251,88 @@ test("a comprehension that calls for more items than it may is refused before an
 test("a comprehension over comprehensions without end is refused by its score", () => {
   const fault = faultsOf("[me.get() for a in range(60) for b in range(60) for c in range(60)]")[0];
   expect(fault).toContain("score_too_high");
-  expect(faultsOf("n = 1e308\n[me.get() for a in range(n) for b in [y for y in range(1e308)] for c in [] ]")).toEqual(
-    [],
-  );
+  const tooMuch = expect.stringContaining("too_much_work The program takes more than 200000 steps");
+  expect(faultsOf("n = 1e308\n[me.get() for a in range(n) for b in [y for y in range(1e308)] for c in [] ]")).toEqual([
+    tooMuch,
+    tooMuch,
+  ]);
 });
 
 test("a line that does nothing is refused, but for the last", () => {
   expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
     "2:1 no_effect This line does nothing: give its value a name, `x = x`, or put it last to have it answered as last_value.",
   ]);
+});
+
+describe("what a program can be known to fail by is told before anything runs:", () => {
+  const account = `account_id="${id}"`;
+  const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
+  test.each([
+    ["len(page.total)", "type_error len takes a text, a list or a dict, not a number."],
+    ["len(True)", "type_error len takes a text, a list or a dict, not a boolean."],
+    ["-w.name", "type_error `-` takes a number, not a string."],
+    ['"a" in page.total', "not in a number."],
+    ["page.total in w.name", "not for a number in a text."],
+    ["[i for i in range(w.name)]", "type_error range takes a whole number, not a string."],
+    ["[i for i in range(1.5)]", "type_error range takes a whole number, not 1.5."],
+    ["[i for i in range(True)]", "type_error range takes a whole number, not a boolean."],
+    ["[i for i in range(300000)]", "too_much_work The program takes more than 200000 steps"],
+    ["n = 200000 + 1\n[i for i in range(n)]", "too_much_work"],
+    [`[tags.list(${account}) for i in range(60 + 1)]`, "too_many_items"],
+    ["{page.total: 1}", "type_error A key of a dict is a text, not a number."],
+    ['{"a": 1, f"a": 2}', 'type_error The key "a" is given twice.'],
+    ["page.items[w.name]", "no_such_member An index of a list is a whole number, not a string."],
+    ["page.items[w.name == 1]", "no_such_member An index is a whole number or a key, not a boolean."],
+    ["w.name[page.total]", "no_such_member w.name is a string, which has no items."],
+    ["w[page.total]", "no_such_member A key of a dict is a text, not a number."],
+    ['["a"][3]', "no_such_member the list has items 0 to 0: there is no item 3."],
+    ['["a"][-2]', "no_such_member the list has items 0 to 0: there is no item -2."],
+    ["[][0]", "no_such_member the list is empty: there is no item 0."],
+    ["xs = [w]\nxs[0 + 1]", "no_such_member xs has items 0 to 0: there is no item 1."],
+    ["x = None\nx.a", "no_such_member x is a null, which has no member a."],
+    ["x = None\nx + 1", "type_error `+` takes two numbers, two texts or two lists, not a null and a number."],
+    [`tags.add(${account}, name="" + "")`, "invalid_argument tags.add does not take this name"],
+    [`e = ""\ntags.add(${account}, name=f"{e}")`, "invalid_argument tags.add does not take this name"],
+    [`workspaces.get(${account}, workspace_id="x" + "y")`, "invalid_argument workspaces.get does not take this"],
+    [`n = 0 + 500\nworkspaces.list(${account}, page_size=n)`, "invalid_argument workspaces.list does not take this"],
+    [`workspaces.list(${account}, page_size=-5)`, "invalid_argument workspaces.list does not take this"],
+  ])("%s", (line, fault) => {
+    expect(faultsOf(before + line)).toEqual([expect.stringContaining(fault)]);
+  });
+});
+
+describe("what a program asks about first is left to the run:", () => {
+  test.each([
+    'opts = {"name": "x"}\n"nick" in opts and opts.nick',
+    '[i.alias for i in [{"name": "a"}] if "alias" in i]',
+    'x = {"a": 1}\n"b" in x and x["b"]',
+    'x = {"a": 1}\n"b" not in x or x.b',
+    'people = [{"name": "a"}]\nok = [p for p in people if "nick" in p]\n[p.nick for p in ok]',
+    'x = {"a": 1}\nx == {"a": 1} or x.b',
+    "xs = []\nlen(xs) > 0 and xs[0]",
+    "xs = []\nxs == [] or xs[0].name",
+    "xs = []\n[xs[0].name for x in xs]",
+    "x = None\nx and x.name",
+    "x = None\nx == None or x + 1",
+    "x = None\nx != None and len(x)",
+    'x = ""\nx != "" and x.name',
+    `name = ""\nname != "" and tags.add(account_id="${id}", name=name)`,
+    `q = None\nq and functions.search(query=q)`,
+    `n = 0\n[accounts.list(page_size=n) for x in [1] if n > 0]`,
+  ])("%s", (program) => {
+    expect(faultsOf(program)).toEqual([]);
+  });
+
+  test("a name that nothing asks about is still told", () => {
+    expect(faultsOf('x = {"name": 1}\n"b" in x and x.nmae')).toEqual([]);
+    expect(faultsOf('x = {"name": 1}\ny = {"b": 1}\n"b" in y and x.nmae')).toEqual([
+      expect.stringContaining("x has no member nmae. Did you mean name?"),
+    ]);
+    expect(faultsOf('[p.nmae for p in [{"name": "a"}] if 1 == 1]')).toHaveLength(1);
+  });
+});
+
+test("the score counts what is known of a range and of a page's size, however that is written", () => {
+  expect(scoreOf("n = 3 + 4\n[me.get() for x in range(n)]")).toBe(7);
+  expect(scoreOf("n = 25\naccounts.list(page_size=n + 25)")).toBe(2);
 });

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 
+import { userKey } from "../../../shared/auth/access.ts";
+import { uniqueName } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
-import { newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";
+import {
+  grant,
+  newAccount,
+  newMember,
+  newSuperAdmin,
+  testTable,
+  type Account,
+  type User,
+} from "../../support/world.ts";
 
 type Sent = { id?: string; key?: string };
 
@@ -76,6 +86,78 @@ describe("a program that is sent again by who may do less now", () => {
     await revokeAll(account, member);
     await assign(account, member, { role_key: "manager", resource_type: "workspace", resource_id: other });
     expect((await send(member, code)).body).toMatchObject({ status: "failed", error: { code: "not_found" } });
+  });
+});
+
+describe("what a program read is not answered again to who does not see it any more:", () => {
+  test("the accounts of who belongs to them no more", async () => {
+    const [account, other] = [await newAccount(), await newAccount()];
+    const member = await newMember(account, { role: "viewer" });
+    await grant(other, member, { role: "viewer" });
+    const first = await send(member, "accounts.list()");
+    expect(first.body.result.last_value.total).toBe(2);
+    expect((await send(member, "accounts.list()")).text).toBe(first.text);
+    await revokeAll(other, member);
+    const again = await send(member, "accounts.list()");
+    expect([isReplay(again), again.body.result.last_value.items]).toEqual([
+      false,
+      [expect.objectContaining({ id: account.id })],
+    ]);
+  });
+
+  test("all accounts, to who is no super admin any more", async () => {
+    const { clientId } = await newAccount();
+    const admin = await newSuperAdmin();
+    const code = `accounts.list(client_id="${clientId}")`;
+    expect((await send(admin, code)).body.result.last_value.total).toBe(1);
+    expect(isReplay(await send(admin, code))).toBe(true);
+    await testTable().attempt({ delete: userKey(admin.id) });
+    const again = await send(admin, code);
+    expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 0]);
+  });
+
+  test("a domain that was moved from where they see it, and what names it", async () => {
+    const account = await newAccount();
+    const [one, two] = [await made(account, "One"), await made(account, "Two")];
+    const own = `account_id="${account.id}"`;
+    const domain = `domain="${uniqueName()}"`;
+    const { owner } = account;
+    await send(owner, `domains.add(${own}, workspace_id="${one}", ${domain.replace("domain", "name")})`);
+    const member = await newMember(account, { role: "viewer", scope: { type: "workspace", id: one } });
+    const programs = [
+      `domains.get(${own}, ${domain})`,
+      `domains.list(${own})`,
+      `me.get()\ndns_records.list(${own}, ${domain})`,
+    ];
+    for (const code of programs) expect((await send(member, code)).body.status).toBe("completed");
+    await send(owner, `domains.move(${own}, ${domain}, workspace_id="${two}")`);
+    const answers = await Promise.all(programs.map((code) => send(member, code)));
+    expect(answers.map(isReplay)).toEqual([false, false, false]);
+    expect(answers[0]?.body.error).toMatchObject({ code: "not_found" });
+    expect(answers[1]?.body.result.last_value.total).toBe(0);
+  });
+
+  test("but what cannot leave what they see is answered as it was", async () => {
+    const account = await newAccount();
+    const one = await made(account, "One");
+    const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
+    const code = `w = workspaces.get(account_id="${account.id}", workspace_id="${one}")\nworkspaces.update(account_id="${account.id}", workspace_id=w.id, name=f"{w.name} more")`;
+    const first = await send(member, code);
+    expect(first.body.result.last_value.name).toBe("One more");
+    const again = await send(member, code);
+    expect([again.text, isReplay(again)]).toEqual([first.text, true]);
+  });
+
+  test("and the writes of a program that runs again for that are made once", async () => {
+    const account = await newAccount();
+    const one = await made(account, "One");
+    const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
+    const domain = uniqueName();
+    const code = `domains.list(account_id="${account.id}").total\ndomains.add(account_id="${account.id}", workspace_id="${one}", name="${domain}")`;
+    const [first, again] = [await send(member, code), await send(member, code)];
+    expect([isReplay(again), again.body.status]).toEqual([false, "completed"]);
+    expect(again.body.responses[1]).toEqual(first.body.responses[1]);
+    expect(again.body.responses[0].result.total).toBe(1);
   });
 });
 

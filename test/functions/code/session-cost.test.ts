@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { execute, type Run } from "../../../functions/code/execute.ts";
 import { executeOnce } from "../../../functions/code/once.ts";
@@ -70,6 +70,92 @@ test("variables for whose storing the rate limit has no room are told, and the p
     session: { not_kept: [{ name: "x", code: "not_stored", message: expect.stringContaining("rate limit") }] },
   });
   expect(writeUnits).toBe(0);
+});
+
+test("a program that asks for its session again and again reads it once, writes none that is there, and pays for what it holds", async () => {
+  const user = newUser();
+  await fill(user);
+  const run = metered(user);
+  const renewing = await run("[auth.session.authenticate().session_id for i in range(60)]");
+  expect(renewing).toMatchObject({ answer: { status: "completed" }, writeUnits: 0, charged: [59, 7] });
+  expect(renewing.readUnits).toBeLessThan(100);
+  const shown = await run("[auth.session.get().session_id for i in range(20)]");
+  expect(shown).toMatchObject({ answer: { status: "completed" }, writeUnits: 0, charged: [19, 7] });
+  expect(shown.readUnits).toBeLessThan(100);
+  expect((await run("len(v0)\nauth.session.get().session_id")).charged).toEqual([7]);
+  expect((await metered(user, 5)("auth.session.get()")).answer.error?.code).toBe("rate_limited");
+});
+
+test("a program sees what it does to its session: what it ended is empty, what it renewed lives on from now", async () => {
+  const user = newUser();
+  await runFor(user, "x = 1", inSession);
+  const run = metered(user);
+  const later = { laterMs: 10 * minute };
+  const both =
+    "[auth.session.get().last_used_at < auth.session.authenticate().last_used_at, auth.session.get().expires_at == auth.session.authenticate().expires_at]";
+  expect((await run(both, later)).answer.result.last_value).toEqual([true, true]);
+  const ended =
+    "auth.session.end()\na = auth.session.get()\nb = auth.session.authenticate()\n[a.created_at, a.variables, b.created_at == None]";
+  expect((await run(ended, later)).answer.result.last_value).toEqual([null, [], false]);
+});
+
+test("a program that cost more than the quota keeps its variables all the same", async () => {
+  const explained = (count: number) => `[functions.explain(name="me.get") for i in range(${count})]`;
+  for (const count of [55, 45]) {
+    const { token } = newUser();
+    const code = `x = ${explained(count)} + ${explained(count)}`;
+    const { body } = await request("POST", "/v1/public/a2a", {
+      token,
+      body: { request_id: "r", session_id: "s", code },
+    });
+    expect(body).toMatchObject({ status: "completed", complexity_score: 2 * count });
+    expect(body).not.toHaveProperty("session");
+  }
+});
+
+describe("an envelope", () => {
+  const large = () => `me.get()\n"${randomBytes(30_000).toString("hex")}"`;
+
+  /** Sends a program as one who has so much room in the rate limit, and tells what that was charged. */
+  const sender =
+    (user: { id: string }, code: string) =>
+    async (room = Number.POSITIVE_INFINITY) => {
+      const charged: number[] = [];
+      const charge: Door["charge"] = async ({ cost }: Charge) => {
+        if (cost > room) throw new Problem("rate_limited", "Too many");
+        charged.push(cost);
+      };
+      const { replayed, envelope } = await executeOnce(
+        { code, requestId: "r", ...inSession },
+        { ...codeDoor(user), charge },
+      );
+      return { replayed, status: envelope.status, charged };
+    };
+
+  test("counts for what is written and read of it", async () => {
+    const send = sender(newUser(), large());
+    const first = await send();
+    expect(first).toMatchObject({
+      replayed: false,
+      status: "completed",
+      charged: [expect.toSatisfy((cost: number) => cost >= 7)],
+    });
+    expect(await send()).toEqual({ replayed: true, status: "completed", charged: [1] });
+    await expect(send(0)).rejects.toMatchObject({ code: "rate_limited" });
+  });
+
+  test("for which the rate limit has no room is not stored, and the program stands", async () => {
+    const send = sender(newUser(), large());
+    expect(await send(1)).toEqual({ replayed: false, status: "completed", charged: [] });
+    expect(await send()).toMatchObject({ replayed: false, status: "completed" });
+  });
+
+  test("of a program without a call is not stored", async () => {
+    const send = sender(newUser(), `"${randomBytes(30_000).toString("hex")}"`);
+    expect([await send(), await send()]).toEqual(
+      Array.from({ length: 2 }, () => ({ replayed: false, status: "completed", charged: [] })),
+    );
+  });
 });
 
 test("a hundred sessions of a principal live: another one ends the one that was not used for the longest time", async () => {
@@ -142,6 +228,30 @@ test("addresses that are keys themselves are answered, and stored neither in a s
   expect(stored).not.toContain("hush");
   expect(stored).not.toContain("code.request");
   expect(await run()).toMatchObject({ replayed: false });
+});
+
+test("an address that is a key itself is stored with no call of a program either: who sends it again is told so", async () => {
+  const account = await newAccount();
+  const own = `account_id="${account.id}"`;
+  const add = `webhooks.add(${own}, url="https://hooks.example.com/in", event_types=["*"]).id`;
+  const { result } = await runFor(account.owner, add);
+  const url = "https://hooks.example.com/in?key=hush";
+  const code = `webhooks.update(${own}, webhook_id="${String(result.last_value)}", url="${url}")\n1`;
+  const run = () => executeOnce({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  expect((await run()).envelope.status).toBe("completed");
+  expect(JSON.stringify(await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~"))).not.toContain("hush");
+  const again = await run();
+  expect(again).toMatchObject({
+    replayed: false,
+    envelope: {
+      status: "failed",
+      error: { code: "secret_already_shown", message: expect.stringContaining("address") },
+    },
+  });
+  const path = `/v1/public/accounts/${account.id}/webhooks/${String(result.last_value)}`;
+  const headers = { "idempotency-key": "k" };
+  const patch = () => request("PATCH", path, { token: account.owner.token, headers, body: { url: `${url}2` } });
+  expect([(await patch()).body.url, (await patch()).body.url]).toEqual([`${url}2`, `${url}2`]);
 });
 
 test("a session is its principal's: another token of a service account has it, another principal has not", async () => {

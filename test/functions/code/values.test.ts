@@ -86,7 +86,7 @@ describe("what a value does not allow is told with its place and what is there:"
     ],
     ["x = [{'a': 1}]\nx.a", "2:3 no_such_member x is a list: write x[0].a, or [x.a for x in x]."],
     ["x = {'a': 1}\nx[0]", "2:2 no_such_member x is a dict, which has no item 0."],
-    ["x = notes.echo(value={'a': 1})\nx[1.5]", "2:2 no_such_member An index is a whole number or a key, not a number."],
+    ["x = notes.echo(value={'a': 1})\nx[1.5]", "2:2 no_such_member An index is a whole number or a key, not 1.5."],
     ["[x for x in notes.echo(value='abc')]", "1:13 type_error A comprehension goes over a list, not a string."],
     [
       "x = notes.echo(value={'items': []})\n[y for y in x]",

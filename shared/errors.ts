@@ -103,7 +103,7 @@ export class InvalidInput extends Error {
 }
 
 /** Missing and foreign resources answer with these same bytes (but for the request id). */
-export const notFound = (): Problem => new Problem("not_found", "There is nothing at this address that you can see.");
+export const notFound = (): Problem => new Problem("not_found", "This does not exist, or you may not see it.");
 
 /** The RFC 9457 body of a problem. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {

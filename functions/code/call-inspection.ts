@@ -16,6 +16,8 @@ type Inspected = { shape: Shape; secret: boolean; units: number };
 
 /** Looks at the calls of a program, and notes what is wrong with them. */
 export class CallInspection {
+  /** The accounts that calls are about, as far as that is known. */
+  readonly accounts = new Map<Call, string>();
   readonly #surroundings: Surroundings;
   readonly #variables: Variables;
   readonly #known: Known;
@@ -41,6 +43,10 @@ export class CallInspection {
       }
     }
     if (!fn) return { shape: {}, secret: false, units: 0 };
+    const account = checked?.literals.get("account_id");
+    if (account?.unknown.length === 0 && typeof account.value === "string") {
+      this.accounts.set(call, account.value.toLowerCase());
+    }
     const pageSize = pageSizeOf(fn, checked?.literals.get("page_size"));
     const shape = { ...outputOf(fn.route), ...(pageSize === undefined ? {} : { pageSize }) };
     return { shape, secret: fn.route.secret || !fn.route.kept, units: unitsOf(fn, pageSize) };

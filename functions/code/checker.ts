@@ -7,7 +7,13 @@ import type { Surroundings } from "./variables.ts";
 import { callsIn } from "./walk.ts";
 
 /** A call whose function exists, and its place among the calls in the order in which they are made. */
-export type Site = { index: number; call: Call; fn: CodeFunction };
+export type Site = {
+  index: number;
+  call: Call;
+  fn: CodeFunction;
+  /** The account it is about, where that is known before the program runs. */
+  account?: string | undefined;
+};
 
 /** A statement that may run. */
 export type Step = {
@@ -34,10 +40,10 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
   const checked: Checked = { steps: [], sites: new Map(), mistakes: [], score: 0 };
   for (const [place, statement] of statements.entries()) {
     const calls = callsIn(statement.value);
-    const sites = calls.flatMap((call) => {
+    const sites = calls.flatMap((call): Site[] => {
       const fn = catalogue.get(call.name);
       if (!fn) return [];
-      const site = { index: checked.sites.size, call, fn };
+      const site: Site = { index: checked.sites.size, call, fn };
       checked.sites.set(call, site);
       return [site];
     });
@@ -45,6 +51,7 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
       inspection.complaints.add("no_effect", statement.at, () => withoutEffect(statement));
     }
     const { needs, secret } = inspection.statement(statement, place);
+    for (const site of sites) site.account = inspection.accounts.get(site.call);
     const writes = sites.some(({ fn }) => fn.route.access === "write");
     checked.steps.push({ statement, sites, needs, writes, secret });
   }

@@ -18,8 +18,8 @@ export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCal
     ),
   );
   const calls: DryCall[] = [];
-  for (const { index, call, fn } of sites) {
-    const permissions = standings.get(accountOf({ index, call, fn }) ?? "");
+  for (const { index, call, fn, account } of sites) {
+    const permissions = standings.get(account ?? "");
     const { access, capability } = fn.route;
     const held = isHeld(fn.route, permissions);
     calls.push({ index, function: call.name, ...call.at, access, capability, held });
@@ -27,17 +27,10 @@ export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCal
   return calls;
 }
 
-/** The accounts that calls name in so many words: each has to be looked at. */
+/** The accounts that are known before the program runs: each has to be looked at. */
 export const accountsIn = (sites: readonly Site[]): string[] => [
-  ...new Set(sites.flatMap((site) => accountOf(site) ?? [])),
+  ...new Set(sites.flatMap(({ account }) => account ?? [])),
 ];
-
-/** The account a call names in so many words. */
-function accountOf({ call, fn }: Site): string | undefined {
-  if (!Object.hasOwn(fn.route.params.shape, "account_id")) return undefined;
-  const given = call.args.find(({ name }) => name === "account_id")?.value;
-  return given?.kind === "literal" && typeof given.value === "string" ? given.value.toLowerCase() : undefined;
-}
 
 function isHeld({ params, capability, scope, subject }: Route, permissions: Permissions | undefined): boolean | null {
   if (!Object.hasOwn(params.shape, "account_id")) return capability === null ? true : null;

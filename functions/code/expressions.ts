@@ -5,7 +5,7 @@ import { constants, takeName } from "./names.ts";
 import { at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
 import { says } from "./sentences.ts";
 import type { Argument, Expression, Operation, Position, Step } from "./syntax.ts";
-import { methodHintOf } from "./value-hints.ts";
+import { builtinHintOf, methodHintOf } from "./value-hints.ts";
 
 export const callLimit = 200;
 
@@ -123,12 +123,15 @@ function readSteps(reader: Reader, of: Expression): Expression {
   return steps.length > 0 ? { kind: "path", of, steps, at: of.at } : of;
 }
 
-function readBuiltin(reader: Reader, kind: "len" | "range", at: Position): Expression {
+function readBuiltin(reader: Reader, kind: "len" | "range", place: Position): Expression {
   const items: Expression[] = [];
-  readBracketed(reader, ")", () => items.push(readExpression(reader)));
+  readBracketed(reader, ")", () => {
+    items.push(readExpression(reader));
+    if (at(reader, "for")) throw fault(reader, says.generator);
+  });
   const [of] = items;
-  if (!of || items.length > 1) throw new LanguageError(at, says.one(kind));
-  return { kind, of, at };
+  if (!of || items.length > 1) throw new LanguageError(place, says.one(kind));
+  return { kind, of, at: place };
 }
 
 function readCall(reader: Reader, name: string, at: Position): Expression {
@@ -147,6 +150,7 @@ function readCall(reader: Reader, name: string, at: Position): Expression {
       take(reader);
     } else if (!/^(name|string|format|number|not|[[{(-])$/.test(kind)) throw expected(reader, "`name=value` or `)`");
     args.push({ name: argument, value: readExpression(reader), at });
+    if (peek(reader).kind === "for") throw fault(reader, builtinHintOf(name) ?? says.generator);
   });
   return { kind: "call", name, args, at };
 }

@@ -39,6 +39,11 @@ export class Inspection {
     this.#calls = new CallInspection(surroundings, this.#variables, this.#known, this.complaints);
   }
 
+  /** The accounts that calls are about, as far as that is known. */
+  get accounts(): ReadonlyMap<Call, string> {
+    return this.#calls.accounts;
+  }
+
   /** What a statement needs of those before it, and whether its value may hold a secret. */
   statement({ target, value }: Statement, place: number): { needs: Map<string, number | undefined>; secret: boolean } {
     this.#needs = new Map();

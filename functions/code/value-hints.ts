@@ -10,12 +10,18 @@ const builtins = new Map([
   ["all", "There is no all(): write `len([x for x in xs if not x.active]) == 0`."],
   ["map", "There is no map(): write a comprehension, `[x.id for x in xs]`."],
   ["filter", "There is no filter(): write a comprehension, `[x for x in xs if x.active]`."],
-  ...["int", "float", "bool", "sorted", "sum", "min", "max", "set", "type", "reversed"].map(
-    (name): [string, string] => [
-      name,
-      `There is no ${name}(): the built-in functions are len(x) and, in a comprehension, range(n).`,
-    ],
-  ),
+  [
+    "sum",
+    "There is no sum(): write `a + b`, or end with the numbers, `[x.total for x in xs]`, and add them up where you read them.",
+  ],
+  ...["sorted", "min", "max", "reversed"].map((name): [string, string] => [
+    name,
+    `There is no ${name}(): end with the values, \`[x.name for x in xs]\`, and order them where you read them.`,
+  ]),
+  ...["int", "float", "bool", "set", "type"].map((name): [string, string] => [
+    name,
+    `There is no ${name}(): the built-in functions are len(x) and, in a comprehension, range(n).`,
+  ]),
   ...["help", "dir", "vars"].map((name): [string, string] => [
     name,
     `There is no ${name}(): functions.search(query="…") finds functions, and functions.explain(name="…") tells what one takes and answers.`,
@@ -29,7 +35,7 @@ const comprehension = (of: string): string => `Write a comprehension: [x.id for 
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
 const length = (of: string): string => `Write len(${of}).`;
 const containing = (of: string, given: string): string =>
-  `Values have no methods: write \`${JSON.stringify(given)} in ${of}\`, which finds it anywhere in a text.`;
+  `Values have no methods: write \`${JSON.stringify(given)} in ${of}\`, which finds it anywhere in a text; its beginning or end alone cannot be asked for.`;
 const making = (): string => 'Values have no methods: a text is made by an f-string, f"{x}", or by `+`.';
 const asItIs = (of: string): string =>
   `Values have no methods: a text is used as it is, \`${of}\`, and compared by \`==\`, or by \`in\` with a part of it.`;

@@ -59,15 +59,16 @@ test("whether the caller holds what a call needs is told as far as it can be kno
     `workspaces.list(account_id="${id}")`,
     `workspaces.add(account_id="${id}", name="A")`,
     `workspaces.update(account_id="${id}", workspace_id="${randomUUID()}", name="A")`,
-    `x = "${id}"`,
-    "workspaces.list(account_id=x)",
-    "me.get()",
+    `a = "${id}"`,
+    "workspaces.list(account_id=a)",
+    "mine = me.get()",
+    "workspaces.list(account_id=mine.id)",
   ].join("\n");
-  expect(heldIn(await runFor(account.owner, program, dry))).toEqual([true, true, true, null, true]);
-  expect(heldIn(await runFor(viewer, program, dry))).toEqual([true, false, false, null, true]);
-  expect(heldIn(await runFor(scoped, program, dry))).toEqual([false, false, null, null, true]);
-  expect(heldIn(await runFor(newUser(), program, dry))).toEqual([false, false, false, null, true]);
-  expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, null, true]);
+  expect(heldIn(await runFor(account.owner, program, dry))).toEqual([true, true, true, true, true, null]);
+  expect(heldIn(await runFor(viewer, program, dry))).toEqual([true, false, false, true, true, null]);
+  expect(heldIn(await runFor(scoped, program, dry))).toEqual([false, false, null, false, true, null]);
+  expect(heldIn(await runFor(newUser(), program, dry))).toEqual([false, false, false, false, true, null]);
+  expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, true, true, null]);
 });
 
 test("a program with a mistake is answered as when it is run", async () => {

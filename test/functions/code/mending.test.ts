@@ -8,6 +8,10 @@ const user = newUser();
 
 describe("what models write for want of knowing better is answered with what to write instead:", () => {
   test.each<[what: string, program: string, ...mending: string[]]>([
+    ["a generator as any()'s argument", "any(x.id for x in xs)", "There is no any()", "len([x for x in xs"],
+    ["a generator as an argument", "len(x for x in xs)", "in brackets: `[… for x in xs]`"],
+    ["a sum", "sum([1, 2])", "add them up where you read them"],
+    ["an order", 'xs = ["b", "a"]\nsorted(xs)', "order them where you read them"],
     [
       "positional arguments",
       'workspaces.add("3f25", "Sales")',

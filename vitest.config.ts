@@ -1,26 +1,44 @@
 import { defineConfig } from "vitest/config";
 
-const common = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 20_000 };
+import SlowestFirst from "./test/support/slowest-first.ts";
 
-/** Tests that change what a process has one of: its environment, its clock, its servers. */
-const apart = ["infra", "browser", "shared/providers", "functions/workers", "bench"].map(
-  (part) => `test/${part}/**/*.test.ts`,
-);
+// Node runs the program's TypeScript as it is; nothing has to be transformed for tests.
+const experimental = { viteModuleRunner: false, nodeLoader: false };
+const common = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 20_000, experimental };
+
+const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.test.ts`);
+
+/** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
+const apart = [
+  ...filesIn("browser", "bench", "functions/workers"),
+  ...filesIn("infra/client", "infra/docs", "infra/local", "infra/restore", "infra/smoke"),
+];
+/** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */
+const beside = filesIn("infra", "shared/providers");
 
 export default defineConfig({
   test: {
     ...common,
     globalSetup: ["test/support/global-setup.ts"],
-    // One more than there are processors: some tests wait for time-outs and child processes.
-    maxWorkers: "150%",
+    // More than there are processors: some tests wait for time-outs and child processes.
+    maxWorkers: "200%",
+    sequence: { sequencer: SlowestFirst },
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
     projects: [
-      // Most share a process with others, which spares loading everything for each file.
+      { extends: true, test: { ...common, name: "apart", include: apart } },
+      { extends: true, test: { ...common, name: "beside", include: beside, exclude: apart, isolate: false } },
       {
         extends: true,
-        test: { ...common, name: "together", include: ["test/**/*.test.ts"], exclude: apart, isolate: false },
+        test: {
+          ...common,
+          name: "together",
+          include: ["test/**/*.test.ts"],
+          exclude: [...apart, ...beside],
+          isolate: false,
+          // An engine for each process, and a short cut to it.
+          setupFiles: ["test/support/setup.ts"],
+        },
       },
-      { extends: true, test: { ...common, name: "apart", include: apart } },
     ],
   },
 });

@@ -66,63 +66,74 @@ function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
 }
 
 describe.each([...routes, functionsRoute].map((route) => [route.name, route] as const))("%s", (_, route) => {
-  test("answers every request that fits the document as documented, by REST and by code mode", async () => {
-    expect.hasAssertions();
-    const names = Object.keys({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
-    const ownPath = fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) });
-    const inputs = fc.record({ input: inputsOf(route, { ids: slots }), taken: fc.subarray(names), ownPath });
-    const shared = route.access === "read" ? await sceneOf(route) : undefined;
-    await fc.assert(
-      fc.asyncProperty(inputs, async ({ input, taken, ownPath }) => {
-        const { account, example, ids } = shared ?? (await sceneOf(route));
-        const wanted = (name: string) => taken.includes(name) || (ownPath && Object.hasOwn(route.params.shape, name));
-        const sent = grounded(route, withIds(input, ids), example, wanted);
-        if (!route.public) {
-          const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
-          checkOutcome(keyOf(route), ran);
-          expectMeant(ran);
-        }
-        expectMeant(await sendInput(route, sent, account.owner.token));
-      }),
-      { numRuns: runsFor(8, 200) },
-    );
-  });
+  test(
+    "answers every request that fits the document as documented, by REST and by code mode",
+    { timeout: 60_000 },
+    async () => {
+      expect.hasAssertions();
+      const names = Object.keys({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
+      const ownPath = fc.oneof(
+        { weight: 4, arbitrary: fc.constant(true) },
+        { weight: 1, arbitrary: fc.constant(false) },
+      );
+      const inputs = fc.record({ input: inputsOf(route, { ids: slots }), taken: fc.subarray(names), ownPath });
+      const shared = route.access === "read" ? await sceneOf(route) : undefined;
+      await fc.assert(
+        fc.asyncProperty(inputs, async ({ input, taken, ownPath }) => {
+          const { account, example, ids } = shared ?? (await sceneOf(route));
+          const wanted = (name: string) => taken.includes(name) || (ownPath && Object.hasOwn(route.params.shape, name));
+          const sent = grounded(route, withIds(input, ids), example, wanted);
+          if (!route.public) {
+            const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
+            checkOutcome(keyOf(route), ran);
+            expectMeant(ran);
+          }
+          expectMeant(await sendInput(route, sent, account.owner.token));
+        }),
+        { numRuns: runsFor(8, 200) },
+      );
+    },
+  );
 
-  test("refuses every request that is wrong at one place, names the place and changes nothing", async () => {
-    const { account, example, ids } = await sceneOf(route);
-    let stored = await storedOf(account);
-    const mutations = mutationsOf(route);
-    const spoiled = fc
-      .constantFrom(...mutations)
-      .chain(({ mutate, ...mutation }) => fc.record({ mutation: fc.constant(mutation), mutate }));
-    const cases = fc
-      .record({ input: inputsOf(route, { ids: slots, full: true }), spoiled })
-      .map(({ input, spoiled: { mutation, mutate } }) => ({ ...mutation, input: mutate(input) }));
-    await fc.assert(
-      fc.asyncProperty(cases, async ({ input, status, loc, inPrograms }) => {
-        const spoilt = loc?.[0] === "path" ? loc[1] : undefined;
-        const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== spoilt;
-        const sent = withIds(input, ids);
-        const based = { ...sent, path: grounded(route, sent, example, wanted).path };
-        // A program, and a request without an account of its own, counts towards limits that are not wide.
-        const isLimited = route.params.shape["account_id"] === undefined || spoilt === "account_id";
-        const fresh = inPrograms || isLimited ? await newSuperAdmin() : account.owner;
-        const { token } = isLimited ? fresh : account.owner;
-        const before = stored;
-        try {
-          const answer = await sendInput(route, based, token);
-          expect({ ...answer, headers: {} }).toMatchObject({ status });
-          if (loc) expect(answer.body.detail).toContainEqual(expect.objectContaining({ loc }));
-          if (inPrograms && !route.public) await expectRefusedProgram(route, based, loc, fresh.token);
-        } finally {
-          // Also after a failure: what is tried next is not blamed for it.
-          stored = await storedOf(account);
-        }
-        expect(stored).toEqual(before);
-      }),
-      { numRuns: runsFor(Math.max(12, mutations.length * 2), 300) },
-    );
-  });
+  test(
+    "refuses every request that is wrong at one place, names the place and changes nothing",
+    { timeout: 60_000 },
+    async () => {
+      const { account, example, ids } = await sceneOf(route);
+      let stored = await storedOf(account);
+      const mutations = mutationsOf(route);
+      const spoiled = fc
+        .constantFrom(...mutations)
+        .chain(({ mutate, ...mutation }) => fc.record({ mutation: fc.constant(mutation), mutate }));
+      const cases = fc
+        .record({ input: inputsOf(route, { ids: slots, full: true }), spoiled })
+        .map(({ input, spoiled: { mutation, mutate } }) => ({ ...mutation, input: mutate(input) }));
+      await fc.assert(
+        fc.asyncProperty(cases, async ({ input, status, loc, inPrograms }) => {
+          const spoilt = loc?.[0] === "path" ? loc[1] : undefined;
+          const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== spoilt;
+          const sent = withIds(input, ids);
+          const based = { ...sent, path: grounded(route, sent, example, wanted).path };
+          // A program, and a request without an account of its own, counts towards limits that are not wide.
+          const isLimited = route.params.shape["account_id"] === undefined || spoilt === "account_id";
+          const fresh = inPrograms || isLimited ? await newSuperAdmin() : account.owner;
+          const { token } = isLimited ? fresh : account.owner;
+          const before = stored;
+          try {
+            const answer = await sendInput(route, based, token);
+            expect({ ...answer, headers: {} }).toMatchObject({ status });
+            if (loc) expect(answer.body.detail).toContainEqual(expect.objectContaining({ loc }));
+            if (inPrograms && !route.public) await expectRefusedProgram(route, based, loc, fresh.token);
+          } finally {
+            // Also after a failure: what is tried next is not blamed for it.
+            stored = await storedOf(account);
+          }
+          expect(stored).toEqual(before);
+        }),
+        { numRuns: runsFor(Math.max(12, mutations.length * 2), 300) },
+      );
+    },
+  );
 });
 
 /** A program is refused before it runs, and told which argument is wrong. */

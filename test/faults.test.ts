@@ -11,6 +11,7 @@ import { storedOf } from "./support/doors.ts";
 import { examples, type Example } from "./support/examples.ts";
 import { faults, withFault, type Fault } from "./support/faults.ts";
 import type { Answer } from "./support/request.ts";
+import { isExhaustive, sampleOf, seed } from "./support/sample.ts";
 import { newAccount, testTable, type Account } from "./support/world.ts";
 
 type Scene = { account: Account; example: Example; send: () => Promise<Answer> };
@@ -36,11 +37,42 @@ const worthTrying = (command: string): readonly Fault[] => {
   return command === "UpdateItemCommand" ? ["throttled", "in conflict", "answer lost once"] : ["throttled"];
 };
 
+type Case = { fault: Fault; at: number };
+
+/**
+ * Every fault at every call where it is worth trying; in a run that samples, the first and the last call, and each fault
+ * at one call of this run's choice.
+ */
+function casesOf(calls: readonly string[], what: string): Case[] {
+  const all = calls.flatMap((command, at) => worthTrying(command).map((fault) => ({ fault, at })));
+  if (isExhaustive) return all;
+  const chosen = [
+    ...sampleOf(
+      all.filter(({ at }) => at === 0),
+      1,
+      `${what} first`,
+    ),
+    ...sampleOf(
+      all.filter(({ at }) => at === calls.length - 1),
+      1,
+      `${what} last`,
+    ),
+    ...faults.flatMap((one) =>
+      sampleOf(
+        all.filter(({ fault }) => fault === one),
+        1,
+        `${what} ${one}`,
+      ),
+    ),
+  ];
+  return [...new Set(chosen)];
+}
+
 async function tryFault(route: Route, fault: Fault, at: number, changes: number): Promise<void> {
   const scene = await sceneOf(route);
   const before = await storedOf(scene.account);
   const { value: answer } = await withFault(fault, at, scene.send);
-  const place = `${fault} at call ${at}: ${answer.text}`;
+  const place = `${fault} at call ${at}, TEST_SEED=${seed()}: ${answer.text}`;
   if (answer.status !== route.status) {
     expect(answer.body, place).toMatchObject({ status: 503 });
     expect(Number(answer.headers["retry-after"]), place).toBeGreaterThan(0);
@@ -72,8 +104,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       const { changes } = await effectsOf(route, account);
       expect(value.status).toBe(route.status);
       expect(calls.length).toBeGreaterThan(0);
-      const cases = calls.flatMap((command, at) => worthTrying(command).map((fault) => ({ fault, at })));
-      const next = cases.values();
+      const next = casesOf(calls, route.name).values();
       const worker = async () => {
         for (const { fault, at } of next) await tryFault(route, fault, at, changes);
       };

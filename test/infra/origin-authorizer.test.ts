@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
 
+import type * as Authorizer from "../../functions/origin-authorizer.ts";
 import { amzJson, amzRefusal } from "../shared/providers/amz-json.ts";
 import { startLoopback } from "../shared/providers/loopback.ts";
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-  vi.resetModules();
-});
+afterEach(() => vi.unstubAllEnvs());
+
+let started = 0;
 
 /** The authorizer of a fresh process, with Secrets Manager on 127.0.0.1. */
 async function authorizer(secret: string | undefined) {
@@ -19,7 +19,8 @@ async function authorizer(secret: string | undefined) {
   );
   vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
   vi.stubEnv("ORIGIN_SECRET_NAME", "hosted-mail/origin");
-  const { handler } = await import("../../functions/origin-authorizer.ts");
+  const fresh = `../../functions/origin-authorizer.ts?start=${started++}`;
+  const { handler } = (await import(fresh)) as typeof Authorizer;
   return { recorded, ask: (headers: Record<string, string>) => handler({ headers }) };
 }
 

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 
 import { runtime } from "../../shared/runtime.ts";
+import { throughSdk } from "./short-cut.ts";
 
 /** What can go wrong with one call of the table. */
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
@@ -75,6 +76,6 @@ export async function withFault<T>(
 ): Promise<{ value: T; calls: string[] }> {
   install();
   const plan: Plan = { fault, at, calls: [], attempts: 0 };
-  const value = await plans.run(plan, run);
+  const value = await plans.run(plan, () => throughSdk(run));
   return { value, calls: plan.calls };
 }

@@ -12,6 +12,7 @@ import type { Response } from "../../shared/answer.ts";
 import type { Handler } from "../../shared/lambda.ts";
 import { networkOf } from "../../shared/network.ts";
 import { checkContract } from "./contract.ts";
+import { afterCommits } from "./short-cut.ts";
 
 const match = createMatcher(
   lambdas.flatMap((target) => target.triggers.map((trigger) => ({ trigger: trigger as string, target }))),
@@ -64,6 +65,7 @@ export async function request(method: string, target: string, sent: Sent = {}): 
   const matched = match(method, parseTarget(target).path);
   if (!matched) throw new Error(`nothing takes ${method} ${target}`);
   const handler = await handlerOf(matched.target);
+  await afterCommits();
   const answer = answerOf(await handler(eventOf(method, target, sent)));
   // The documentation is not in the document, nor is what other standards say the form of.
   if (matched.target.name !== "docs" && !matched.routeKey.includes("/.well-known/")) {

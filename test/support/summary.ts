@@ -8,6 +8,8 @@ export default class Summary implements Reporter {
       if (module.errors().length > 0) count.failed += 1;
       for (const test of module.children.allTests()) count[test.result().state] += 1;
     }
+    if (count.failed > 0)
+      process.stdout.write(`What was sampled: TEST_SEED=${process.env["TEST_SEED"]} npm run vitest\n`);
     const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : "";
     process.stdout.write(`${count.passed} passed, ${count.failed + count.pending} failed${skipped}\n`);
   }

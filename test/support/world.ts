@@ -10,6 +10,7 @@ import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { afterCommits } from "./short-cut.ts";
 
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
 const client = documentClient();
@@ -49,6 +50,7 @@ async function give(accountId: string, subject: Subject, given: Given[]): Promis
   const table = testTable();
   // One after another: two grants of ownership would touch the same item.
   for (const one of given) {
+    await afterCommits();
     await table.commit(async () => {
       const author = { by: "test", now: new Date() };
       const { writes } = await planAssignments(table, accountId, subject, [grantable(one)], author);

@@ -10,7 +10,7 @@ import { newTable } from "../../support/changes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
-import { operatorIn } from "./command-line.ts";
+import { operator } from "./command-line.ts";
 
 type Listed = { feedback: { id: string; status: string; title: string }[]; total: number; page: number };
 
@@ -145,8 +145,7 @@ test.each([
 test("as a command prints nothing that a terminal would obey", async () => {
   const attributes = { "a\u009b31m": "b\u001b[2J" };
   const feedback = await submitted(await newAccount(), "Shown", { description: "One\ntwo", attributes });
-  const show = async (...more: string[]) =>
-    (await operatorIn(process.env, "feedback", "show", "--id", feedback.id, ...more)).out;
+  const show = async (...more: string[]) => (await operator("feedback", "show", "--id", feedback.id, ...more)).out;
   const [json, text] = await Promise.all([show("--json"), show()]);
   expect(JSON.parse(json)).toEqual(feedback);
   expect(text).toContain("description  One\ntwo\n");

@@ -1,6 +1,4 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
@@ -8,16 +6,7 @@ import { activeIp, holderOf, send } from "../../support/dedicated-ips.ts";
 import { funded, uniqueName } from "../../support/domains.ts";
 import { publicIp } from "../../support/reverse-dns.ts";
 import { newAccount } from "../../support/world.ts";
-
-type Outcome = { code: number; out: string; err: string };
-
-const operator = (...args: string[]): Promise<Outcome> =>
-  new Promise((settle) => {
-    const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
-    execFile(process.execPath, [main, ...args], { env: process.env }, (error, out, err) =>
-      settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
-    );
-  });
+import { operator } from "./command-line.ts";
 
 const newOptionId = (): string => `op-${randomBytes(6).toString("hex")}`;
 
@@ -26,7 +15,7 @@ const add = (given: Record<string, string>) => {
   return operator("ip", "add", ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]), "--json");
 };
 
-test("an address comes into stock, is claimed, rests, comes back and goes", { timeout: 30_000 }, async () => {
+test("an address comes into stock, is claimed, rests, comes back and goes", async () => {
   const [option, ip] = [newOptionId(), publicIp()];
   const added = await add({ address: ip, option });
   expect(JSON.parse(added.out)).toMatchObject({ ip, option_id: option, asn: 64_500, state: "free" });
@@ -58,7 +47,7 @@ test("an address comes into stock, is claimed, rests, comes back and goes", { ti
   });
 });
 
-test("an option goes with its last address", { timeout: 30_000 }, async () => {
+test("an option goes with its last address", async () => {
   const [option, ip] = [newOptionId(), publicIp()];
   await add({ address: ip, option });
   const account = await newAccount();
@@ -90,7 +79,7 @@ test(
   },
 );
 
-test("suspends and resumes an account's, with a reason for its owner", { timeout: 30_000 }, async () => {
+test("suspends and resumes an account's, with a reason for its owner", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const which = ["--account", account.id, "--id", id];

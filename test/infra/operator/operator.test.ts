@@ -7,10 +7,7 @@ import { startEngine } from "../../../infra/local/engine.ts";
 import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";
-import { operatorIn } from "./command-line.ts";
-
-/** Runs the command against the tests' table. */
-const operator = (...args: string[]) => operatorIn(process.env, ...args);
+import { operator, operatorIn } from "./command-line.ts";
 
 test("creates a client and an account whose owner can work in it at once", async () => {
   const owner = newUser();
@@ -96,6 +93,11 @@ test.each([
   const { code, out, err } = await operator(...args);
   expect([code, out]).toEqual([2, ""]);
   expect(err).toMatch(message);
+});
+
+test("ends with what it came to when it is a process", async () => {
+  expect(await operatorIn(process.env, "account", "destroy")).toEqual(await operator("account", "destroy"));
+  expect(await operatorIn(process.env, "help")).toEqual(await operator("--help"));
 });
 
 test("answers an unknown account with exit code 1", async () => {

@@ -1,0 +1,145 @@
+import { parseArgs } from "node:util";
+
+import * as z from "zod";
+
+import { Problem } from "../../shared/errors.ts";
+import { billingCommands } from "./billing-commands.ts";
+import type { Command } from "./command.ts";
+import { commands as accountCommands } from "./commands.ts";
+import { connect } from "./connect.ts";
+import { eventCommands } from "./event-commands.ts";
+import { feedbackCommands } from "./feedback-commands.ts";
+import { ipCommands } from "./ip-commands.ts";
+import { limitCommands } from "./limit-commands.ts";
+
+const commands: Record<string, Command> = {
+  ...accountCommands,
+  ...limitCommands,
+  ...billingCommands,
+  ...feedbackCommands,
+  ...ipCommands,
+  ...eventCommands,
+};
+
+const usageText = `Usage: npm run operator -- <command> [options]
+
+${Object.entries(commands)
+  .map(([name, { summary, options }]) =>
+    [
+      `  ${name.padEnd(20)}${summary}`,
+      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(16)}${description}`),
+    ].join("\n"),
+  )
+  .join("\n")}
+
+Everywhere:
+    --table NAME    A deployed table (or TABLE_NAME), with AWS credentials; without it the local one in DATA_DIR.
+    --json          Answer as one line of JSON.
+    --help          This text.
+
+Exit codes: 0 done, 1 refused or failed, 2 not understood.
+`;
+
+/** The command line was not understood; the message says why. */
+class Misuse extends Error {}
+
+type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
+
+function parse(argv: readonly string[]): Parsed | "help" {
+  const names = [...new Set(Object.values(commands).flatMap(({ options }) => Object.keys(options)))];
+  const { values, positionals } = parseLeniently(argv, ["table", ...names]);
+  if (values["help"] === true || positionals[0] === "help") return "help";
+  const name = positionals.join(" ");
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!command) throw new Misuse(name === "" ? "Say what to do." : `There is no command "${name}".`);
+  const table = values["table"] ?? process.env["TABLE_NAME"];
+  return {
+    command,
+    options: checkedOptions(command, values),
+    tableName: typeof table === "string" && table !== "" ? table : undefined,
+    json: values["json"] === true,
+  };
+}
+
+function parseLeniently(
+  argv: readonly string[],
+  names: readonly string[],
+): { values: Record<string, unknown>; positionals: string[] } {
+  const strings = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: { ...strings, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+    });
+  } catch (error) {
+    throw new Misuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function checkedOptions({ options }: Command, values: Record<string, unknown>): Record<string, string> {
+  const schema = z.strictObject(
+    Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
+  );
+  const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
+  const result = schema.safeParse(Object.fromEntries(given), { reportInput: true });
+  if (result.success) {
+    return Object.fromEntries(
+      Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
+  }
+  const complaints = result.error.issues.map((issue) =>
+    issue.code === "unrecognized_keys"
+      ? `--${issue.keys.join(", --")} does not belong here`
+      : issue.code === "invalid_type" && issue.input === undefined
+        ? `--${issue.path.join(".")} is missing`
+        : `--${issue.path.join(".")}: ${issue.message}`,
+  );
+  throw new Misuse(complaints.join("\n"));
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+
+/** Customers wrote some of it: what a terminal would obey is written as JSON escapes it. */
+const harmless = (text: string): string =>
+  text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+
+async function run({ command, options, tableName, json }: Parsed): Promise<string> {
+  const connection = await connect(tableName);
+  try {
+    const answer = await command.run(connection.table, options, connection);
+    const lines = Object.entries(answer).flatMap(([name, value]) =>
+      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${textOf(value)}`,
+    );
+    const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.place})`;
+    return `${harmless(text)}\n`;
+  } finally {
+    await connection.close();
+  }
+}
+
+function complaintOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof Misuse) return `${error.message}\nnpm run operator -- --help shows what there is.`;
+  if (error instanceof Problem && error.code === "not_found") {
+    return "There is no such account, client, owner, feedback or dedicated IP.";
+  }
+  return (process.env["DEBUG"] === undefined ? undefined : error.stack) ?? error.message;
+}
+
+/** What a command comes to: its exit code, and what it writes to both outputs. */
+export type Outcome = { code: number; out: string; err: string };
+
+/** Does what a command line says, as the usage text describes it; never throws. */
+export async function operate(argv: readonly string[]): Promise<Outcome> {
+  try {
+    const parsed = parse(argv);
+    return { code: 0, out: parsed === "help" ? usageText : await run(parsed), err: "" };
+  } catch (error) {
+    return { code: error instanceof Misuse ? 2 : 1, out: "", err: `${complaintOf(error)}\n` };
+  }
+}

@@ -1,0 +1,3 @@
+import { useOwnTable } from "./own-table.ts";
+
+await useOwnTable();

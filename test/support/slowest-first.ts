@@ -1,0 +1,41 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Files that take many times as long as others, the slowest first: begun last, one of them would be waited for alone. */
+const slowest = [
+  "infra/local/main",
+  "browser/playground",
+  "browser/verify",
+  "browser/docs",
+  "browser/pages",
+  "infra/smoke/smoke",
+  "infra/restore/rehearse",
+  "infra/local/webhooks",
+  "infra/client/client",
+  "functions/workers/advance-domains",
+  "infra/bundle",
+  "infra/unchanged",
+  "faults",
+  "simulation/simulation",
+  "routes",
+  "contract",
+  "tenants",
+  "functions/dedicated-ips/domains/assign",
+  "shared/table/failures",
+].map((name) => `/test/${name}.test.ts`);
+
+const placeOf = ({ moduleId }: TestSpecification): number => {
+  const place = slowest.findIndex((name) => moduleId.endsWith(name));
+  return place < 0 ? slowest.length : place;
+};
+
+/** The order of files on any machine, also in its first run: project by project, and the slowest of each first. */
+export default class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const projects = [...new Set(files.map(({ project }) => project.name))].toSorted((one, other) =>
+      one < other ? -1 : 1,
+    );
+    // oxlint-disable-next-line unicorn/no-array-sort -- what it sorts files with is a method of its own
+    const inOrder = (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other));
+    return projects.flatMap((name) => inOrder.filter(({ project }) => project.name === name));
+  }
+}

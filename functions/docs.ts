@@ -6,6 +6,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
 import { notFound } from "../shared/errors.ts";
 import { etagOf, hasTag, parseTags } from "../shared/etag.ts";
+import { pageInstead } from "../shared/page-instead.ts";
 import { addressOf } from "../shared/public-url.ts";
 
 const mediaTypes: Record<string, string> = {
@@ -54,6 +55,15 @@ function fileOf(path: string): string | undefined {
   return name === undefined ? undefined : `docs/${extname(name) === "" ? `${name}.html` : name}`;
 }
 
+/** A page that is not there: for a person's browser one that says so, with the way to the others, else the problem. */
+async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<Response> {
+  const problem = failureResponse(notFound(), requestIdOf(event));
+  if (!(event.headers["accept"] ?? "").includes("text/html")) return problem;
+  const body = await readFile(join(folder, "not-found.html"), "utf8");
+  const headers = { "content-type": mediaTypes[".html"] ?? "", "content-security-policy": policyOf() };
+  return { ...problem, headers, body };
+}
+
 /**
  * Serves the OpenAPI document, the agent card, the reference pages and the one that verifies, which lie beside the
  * bundle: with an entity tag, and 304 to who has it.
@@ -61,9 +71,11 @@ function fileOf(path: string): string | undefined {
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
+  const redirect = pageInstead(event);
+  if (redirect) return sealed(redirect, requestId);
   const file = fileOf(event.rawPath);
   const content = file === undefined ? undefined : await readFile(join(folder, file)).catch(() => undefined);
-  if (file === undefined || content === undefined) return sealed(failureResponse(notFound(), requestId), requestId);
+  if (file === undefined || content === undefined) return sealed(await missing(event, folder), requestId);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
   const text = content.toString(isText ? "utf8" : "base64");

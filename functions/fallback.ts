@@ -5,6 +5,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
 import { notFound, Problem } from "../shared/errors.ts";
+import { pageInstead } from "../shared/page-instead.ts";
 
 /** What every path template allows; written beside the bundle when it is made. */
 type Methods = Record<string, string[]>;
@@ -24,11 +25,14 @@ const patternOf = (template: string): RegExp => {
 };
 
 /**
- * Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing.
+ * Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing. Who asks for
+ * the root is led to the pages.
  * OPTIONS gets 204, to which the gateway adds the CORS headers of a preflight when origins are configured.
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
+  const redirect = pageInstead(event);
+  if (redirect) return sealed(redirect, requestId);
   const allow = allowedMethods(event.rawPath);
   if (allow.length > 0 && event.requestContext.http.method === "OPTIONS") {
     return sealed({ statusCode: 204, headers: { allow: ["OPTIONS", ...allow].join(", ") } }, requestId);

@@ -25,6 +25,7 @@ export function docsAssets(): Asset[] {
     "docs.js",
     "docs.css",
     "pages.css",
+    "pages.js",
     "playground.html",
     "playground.css",
     ...playground,

@@ -8,6 +8,7 @@ import { routes } from "../functions/routes.ts";
 import { limitClasses } from "../shared/limits/classes.ts";
 import { productName } from "../shared/product-name.ts";
 import type { Route } from "../shared/route.ts";
+import { wordsGiven } from "./command-line.ts";
 import { a2aBody, a2aHeaders, a2aRoute } from "./openapi-a2a.ts";
 import { families } from "./openapi-families.ts";
 import { headerComponents, requestHeaders } from "./openapi-headers.ts";
@@ -125,6 +126,7 @@ export function openApiDocument(): object {
 }
 
 if (import.meta.main) {
+  wordsGiven("Usage: npm run openapi\n\nWrites the OpenAPI document to dist/openapi.json.");
   const file = resolve(import.meta.dirname, "../dist/openapi.json");
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(openApiDocument(), null, 2)}\n`);

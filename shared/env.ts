@@ -31,7 +31,7 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
   }
 }
 
-const Environment = z
+export const Environment = z
   .object({
     TABLE_NAME: z.string().min(3),
     ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),

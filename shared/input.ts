@@ -75,6 +75,9 @@ const place = (path: readonly PropertyKey[]): (string | number)[] =>
 
 const clipped = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
+/** What is said of a value as a whole, and so of one that is not there; JSON and code mode have no other way to be undefined. */
+const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
+
 /** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
 function validationErrors(part: string, issue: Issue): ValidationError[] {
   const loc = [part, ...place(issue.path)];
@@ -85,8 +88,8 @@ function validationErrors(part: string, issue: Issue): ValidationError[] {
       type: "extra_forbidden",
     }));
   }
-  const isTyped = issue.code === "invalid_type" || issue.code === "invalid_union";
-  if (isTyped && issue.input === undefined) return [{ loc, msg: "This is required", type: "missing" }];
+  if (aboutTheWhole.has(issue.code) && issue.input === undefined)
+    return [{ loc, msg: "This is required", type: "missing" }];
   return [{ loc, msg: issue.message, type: typeOf(issue) }];
 }
 

@@ -1,10 +1,12 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import * as z from "zod";
 
-const Environment = z.object({ PUBLIC_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080") });
+export const PublicUrlEnvironment = z.object({
+  PUBLIC_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
+});
 
 /** Where people reach the API, for the links to it, without a slash at its end. Needs the environment when it is called. */
-export const publicUrl = (): string => Environment.parse(process.env).PUBLIC_URL.replace(/\/$/, "");
+export const publicUrl = (): string => PublicUrlEnvironment.parse(process.env).PUBLIC_URL.replace(/\/$/, "");
 
 /**
  * The address by which a request came, without a slash at its end: PUBLIC_URL, and without one the gateway's name. API

@@ -1,3 +1,4 @@
+import { runtime } from "../../shared/runtime.ts";
 import { sweep } from "../../shared/webhooks/sweep.ts";
 import { openWork } from "../../shared/webhooks/work.ts";
 
@@ -6,7 +7,10 @@ export async function handler(): Promise<void> {
   const work = openWork("retry_deliveries");
   const startedMs = performance.now();
   const swept = await sweep(work);
-  work.log[swept.due > 0 ? "info" : "debug"]("swept", {
+  // The metrics count what is due by each line; a person at a terminal is told of what changed.
+  const hasChanged = Object.keys(swept).some((name) => name !== "due" && name !== "pending");
+  const isNews = runtime().env.LOG_FORMAT === "text" ? hasChanged : swept.due > 0;
+  work.log[isNews ? "info" : "debug"]("swept", {
     ...swept,
     duration_ms: Math.round(performance.now() - startedMs),
   });

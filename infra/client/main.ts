@@ -1,4 +1,6 @@
+import { wordsGiven } from "../command-line.ts";
 import { clientFolder, generateClient } from "./generate.ts";
 
+wordsGiven("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
 const isNew = await generateClient(clientFolder);
 process.stdout.write(`${clientFolder}${isNew ? "" : " (as it was)"}\n`);

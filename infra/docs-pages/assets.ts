@@ -22,9 +22,14 @@ function withProblems(page: string): string {
 const articleOf = (source: string, file: string): string =>
   file.endsWith(".md") ? renderMarkdown(source, file) : withProblems(source);
 
-/** The pages beside the reference, as they are served. */
-export const pageAssets = (): Asset[] =>
-  docsPages.map((page) => ({
+const notFound = `<h1>There is no such page</h1>
+<p>Begin at the <a href="/docs/overview">overview</a>, or look a function up in the <a href="/docs">reference</a>.</p>`;
+
+/** The pages beside the reference, as they are served, and the one instead of a page that is not there. */
+export const pageAssets = (): Asset[] => [
+  ...docsPages.map((page) => ({
     to: `docs/${page.name}.html`,
     content: layOut(page, articleOf(readFileSync(join(root, page.file), "utf8"), page.file)),
-  }));
+  })),
+  { to: "not-found.html", content: layOut({ name: "", title: "No such page" }, notFound) },
+];

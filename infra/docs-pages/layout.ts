@@ -10,8 +10,8 @@ const linkTo = ({ name, title }: DocsPage, here: string): string =>
 const groupOf = ({ title, pages }: (typeof groups)[number], here: string): string =>
   `<h2>${escaped(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
 
-/** A page of the site around its article: without a script, and with nothing from elsewhere. */
-export const layOut = ({ name, title }: DocsPage, article: string): string => `<!doctype html>
+/** A page of the site around its article: whole without its script, and with nothing from elsewhere. */
+export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, article: string): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
@@ -20,6 +20,7 @@ export const layOut = ({ name, title }: DocsPage, article: string): string => `<
     <title>${productName} · ${escaped(title)}</title>
     <link rel="icon" href="/docs/favicon-32x32.png" />
     <link rel="stylesheet" href="/docs/pages.css" />
+    <script src="/docs/pages.js" type="module"></script>
   </head>
   <body>
     <a class="skip" href="#content">Skip to the text</a>

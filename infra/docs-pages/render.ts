@@ -41,6 +41,7 @@ function linkToPage(text: string): string | undefined {
  */
 export function renderMarkdown(markdown: string, file: string): string {
   const taken = new Set<string>();
+  const sections: Section[] = [];
   let isInLink = false;
   const marked = new Marked({
     gfm: true,
@@ -50,6 +51,7 @@ export function renderMarkdown(markdown: string, file: string): string {
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens);
         const id = slugOf(unescaped(plain(html)), taken);
+        if (depth === 2) sections.push({ id, html });
         // The page's own address leads to its main heading.
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
         return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
@@ -74,8 +76,35 @@ export function renderMarkdown(markdown: string, file: string): string {
       },
     },
   });
-  return marked.parse(markdown, { async: false });
+  return withSections(marked.parse(markdown, { async: false }), sections);
 }
+
+type Section = { id: string; html: string };
+
+/** What only operators need stands under this heading, the last of its page. */
+export const operatorsHeading = "For who runs it";
+
+const operatorsId = slugOf(operatorsHeading);
+
+/** More sections than this are listed before the first. */
+const fewSections = 4;
+
+/** Lists the sections of a long page before the first of them, and sets apart what is for operators. */
+function withSections(html: string, sections: readonly Section[]): string {
+  const [before, ...rest] = html.split(`<h2 id="${operatorsId}">`);
+  const apart =
+    rest.length === 0
+      ? html
+      : `${before}<section class="operators" aria-labelledby="${operatorsId}">\n<h2 id="${operatorsId}">${rest.join("")}</section>\n`;
+  const [first] = sections;
+  if (first === undefined || sections.length <= fewSections) return apart;
+  const items = sections.map(({ id, html: title }) => `<li><a href="#${id}">${withoutLinks(title)}</a></li>`);
+  const list = `<details class="sections">\n<summary>On this page</summary>\n<nav aria-label="On this page"><ul>\n${items.join("\n")}\n</ul></nav>\n</details>\n`;
+  const start = apart.indexOf(first.id === operatorsId ? '<section class="operators"' : `<h2 id="${first.id}">`);
+  return apart.slice(0, start) + list + apart.slice(start);
+}
+
+const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 
 const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
 const unescaped = (html: string): string => html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);

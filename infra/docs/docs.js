@@ -1,3 +1,9 @@
+// The viewer has dark colours of its own, by a class.
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+
 // The viewer keeps a token only for as long as the page is open.
 window.SwaggerUIBundle({
   url: "/v1/public/openapi.json",

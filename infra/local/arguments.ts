@@ -14,7 +14,7 @@ Starts the product on this machine. Settings are environment variables: see the 
     --reset       Deletes what is in DATA_DIR first, and begins anew. Asks before it does.
     --yes         Answers that question with yes; needed where there is no terminal to ask at.
     --seed big    Makes an account with 500 domains and 100,000 mailboxes: some four minutes and 400 MB. What was cut
-                  off goes on with the next --seed big.
+                  off goes on with the next --seed big. Its id and tokens are accounts[2] of demo.json in DATA_DIR.
     --help        This text.
 `;
 

@@ -1,7 +1,8 @@
 import type { Served } from "./gateway.ts";
+import { startCommand } from "./start-command.ts";
 
 /** What the banner shows of the demo. */
-export type DemoTokens = { accounts: readonly { owner: { token: string } }[] };
+export type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
 
 const mcpConfiguration = (baseUrl: string, token: string): string =>
   JSON.stringify({
@@ -20,13 +21,24 @@ type About = {
   dnsPort: number | undefined;
   hasOutbox: boolean;
   mailKey: string | undefined;
+  /** Where the big account is among the demo's, once it was filled. */
+  big?: number;
 };
+
+/** What was made by `--seed big`, and how to see it. */
+function bigWords(baseUrl: string, { accounts }: DemoTokens, index: number): string {
+  const { id, name, owner } = accounts[index] ?? { owner: { token: "" } };
+  return `
+${name} (${id}) has them: accounts[${index}] of demo.json. List its mailboxes:
+curl '${baseUrl}/v1/public/accounts/${id}/mailboxes?page_size=5' -H 'Authorization: Bearer ${owner.token}'
+`;
+}
 
 /** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
 export function banner(
   baseUrl: string,
   demo: DemoTokens,
-  { dataDir, database, dnsPort, hasOutbox, mailKey }: About,
+  { dataDir, database, dnsPort, hasOutbox, mailKey, big }: About,
 ): string {
   const token = demo.accounts[0]?.owner.token ?? "";
   return `
@@ -34,10 +46,11 @@ The hosted mail API runs at ${baseUrl}
 
 List the accounts of the demo's first owner:
 curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'
-
+${big === undefined ? "" : bigWords(baseUrl, demo, big)}
 For an MCP client:
 ${mcpConfiguration(baseUrl, token)}
 
+Docs        ${baseUrl}/docs/overview (to begin: ${baseUrl}/docs/quickstart)
 Reference   ${baseUrl}/docs
 Playground  ${baseUrl}/docs/playground
 OpenAPI     ${baseUrl}/v1/public/openapi.json
@@ -50,7 +63,7 @@ ${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
       : `Registry    ${baseUrl}/_local/registry
 DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
 `
-  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; npm start -- --reset begins anew)
+  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; ${startCommand(dataDir, "--reset")} begins anew)
 Database    ${database}
 Stop        Ctrl-C
 `;

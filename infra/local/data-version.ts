@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { startCommand } from "./start-command.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 
 /** Of what is stored in a data folder. It rises when older data cannot be read any more. */
@@ -29,14 +30,18 @@ export async function readMark(dataDir: string): Promise<number | undefined> {
   }
 }
 
-const waysOut = "Begin anew:         npm start -- --reset\nKeep it, elsewhere: DATA_DIR=.data-new npm start";
+const waysOut = (dataDir: string): string =>
+  `Begin anew:         ${startCommand(dataDir, "--reset")}\nKeep it, elsewhere: DATA_DIR=.data-new npm start`;
 
 function refusalOf(dataDir: string, version: number | undefined): string | undefined {
   if (version === dataVersion) return undefined;
   if (version !== undefined && version > dataVersion) {
-    return `The data in ${dataDir} was made by a newer version of this product (data version ${version}; this one reads ${dataVersion}).\nUpdate it: git pull && npm ci\n${waysOut}`;
+    return `The data in ${dataDir} was made by a newer version of this product (data version ${version}; this one reads ${dataVersion}).\nUpdate it: git pull && npm ci\n${waysOut(dataDir)}`;
   }
-  return `The data in ${dataDir} was made by an older version of this product, and cannot be read by this one.\n${waysOut}`;
+  if (version === undefined && existsSync(join(dataDir, markFile))) {
+    return `${join(dataDir, markFile)} cannot be read, so that nobody knows which version of this product made the data in ${dataDir}.\n${waysOut(dataDir)}`;
+  }
+  return `The data in ${dataDir} was made by an older version of this product, and cannot be read by this one.\n${waysOut(dataDir)}`;
 }
 
 /** What a disk's own root has in it. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { escaped } from "../../shared/html.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "./event-log.ts";
-import { policyOf } from "./html.ts";
+import { colors, policyOf } from "./html.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 
 const Query = z.object({
@@ -47,9 +47,8 @@ async function list(dataDir: string, { page, page_size, type, account_id }: Quer
   };
 }
 
-const style = `
-:root { color-scheme: light; --ink: #1c2430; --line: #dfe4ea; --accent: #0b5fff; }
-body { margin: 0; color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+const style = `${colors}
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0.75rem 1.25rem; border-bottom: 1px solid var(--line); }
 nav strong { margin-right: auto; }
 a { color: var(--accent); text-decoration: none; }
@@ -58,9 +57,9 @@ table { width: 100%; border-collapse: collapse; }
 td:nth-child(2) { white-space: nowrap; }
 th, td { padding: 0.45rem 0.75rem 0.45rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 form, .pages { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: end; margin: 1rem 0; }
-input, button { font: inherit; padding: 0.3rem 0.5rem; border: 1px solid var(--line); border-radius: 0.25rem; }
+input, button { font: inherit; padding: 0.3rem 0.5rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; }
 label { display: grid; }
-pre { margin: 0.5rem 0; padding: 0.75rem; background: #f5f7f9; white-space: pre-wrap; font-size: 0.85rem; }
+pre { margin: 0.5rem 0; padding: 0.75rem; background: var(--field); white-space: pre-wrap; font-size: 0.85rem; }
 .dead { padding: 0.1rem 1rem; border: 1px solid #c0392b; border-radius: 0.25rem; }
 `;
 

@@ -7,6 +7,7 @@ import { lambdas } from "../lambdas.ts";
 import { Misuse, type StartArguments, readArguments, usage } from "./arguments.ts";
 import { confirmAtTerminal } from "./ask.ts";
 import { banner, servedLine } from "./banner.ts";
+import { checkEnvironment } from "./check-environment.ts";
 import { bigAccount, memberId, seedDemo } from "./demo.ts";
 import { localTableName } from "./engine-note.ts";
 import { progressOn } from "./progress.ts";
@@ -91,6 +92,7 @@ async function main(settings: Settings, { reset, yes, seed }: StartArguments): P
       dnsPort: runtime.dnsPort,
       hasOutbox: process.env["MAIL_PROVIDER"] === "embedded",
       mailKey: process.env["MAIL_SECRET"],
+      ...(seed === "big" ? { big: runtime.demo.accounts.findIndex(({ id }) => id === bigAccount.id) } : {}),
     }),
   );
   const lastWords = await runtime.died;
@@ -111,6 +113,7 @@ async function resetData({ dataDir, endpoint }: Settings, yes: boolean): Promise
 async function run(): Promise<void> {
   const given = readArguments(process.argv.slice(2));
   if (given.help) return say(usage);
+  checkEnvironment(process.env);
   await main(readSettings(process.env), given);
 }
 

@@ -1,5 +1,6 @@
 import { readFile, readdir, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
+import { basename } from "node:path";
 
 const listening = "0A";
 
@@ -17,7 +18,23 @@ async function socketsOn(port: number): Promise<Set<string>> {
   );
 }
 
-/** Which process listens on a port, as `node, process 4711`; undefined where that cannot be seen. */
+/** Behind these stands what Node loads before the script. */
+const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"]);
+
+/**
+ * What runs, of a command line as /proc has it: the program, and the script of one that runs scripts, from its last folders:
+ * `node infra/local/main.ts`. Nothing else of it, as arguments can be secrets; nor the name of the process, which a program
+ * gives itself.
+ */
+export function programOf(commandLine: string): string {
+  const [program = "", ...words] = commandLine.split("\0");
+  const isScript = (word: string, at: number): boolean =>
+    /^[^-].*\.(?:[cm]?[jt]s|py|rb|jar)$/.test(word) && !loadsFirst.has(words[at - 1] ?? "");
+  const script = words.find(isScript);
+  return [basename(program), script?.split("/").slice(-3).join("/")].filter(Boolean).join(" ");
+}
+
+/** Which process listens on a port, as `node infra/local/main.ts, process 4711`; undefined where that cannot be seen. */
 export async function holderOf(port: number): Promise<string | undefined> {
   const sockets = await socketsOn(port);
   if (sockets.size === 0) return undefined;
@@ -26,7 +43,7 @@ export async function holderOf(port: number): Promise<string | undefined> {
     for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       const link = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "");
       if (!sockets.has(link)) continue;
-      const name = (await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")).trim();
+      const name = programOf(await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
       return `${name === "" ? "" : `${name}, `}process ${pid}`;
     }
   }

@@ -10,7 +10,7 @@ const list = z
   .transform((text) => text.split(",").filter((part) => part !== ""));
 
 /** Where this process asks the DNS: from the root servers of the internet on, unless it says otherwise. */
-const Environment = z.object({
+export const ResolverEnvironment = z.object({
   /** Root servers to begin at instead, with commas; for development and tests. */
   DNS_ROOTS: list.pipe(z.array(Endpoint)),
   /** Nameservers whose address is known: `<suffix of their names>=<address>:<port>`, with commas. */
@@ -34,7 +34,7 @@ export function resolverHere(): Resolver {
   const { DNS_ROOTS = "", DNS_KNOWN = "" } = process.env;
   const from = `${DNS_ROOTS} ${DNS_KNOWN}`;
   if (ofProcess?.from === from) return ofProcess.resolver;
-  const { DNS_ROOTS: roots, DNS_KNOWN: known } = Environment.parse(process.env);
+  const { DNS_ROOTS: roots, DNS_KNOWN: known } = ResolverEnvironment.parse(process.env);
   const resolver = openResolver({ ...(roots.length > 0 ? { roots } : {}), known });
   ofProcess = { from, resolver };
   return resolver;

@@ -48,7 +48,7 @@ export const Health = z
   .meta({ id: "DomainHealth", description: "What the public DNS says of a domain." });
 type Health = z.output<typeof Health>;
 
-const Environment = z.object({
+export const HealthEnvironment = z.object({
   /** Lists of senders of spam to look a domain up in, with commas, such as `dbl.example.org`; some have to be paid for. */
   BLOCKLIST_ZONES: z
     .string()
@@ -107,7 +107,7 @@ export async function healthOf(
   resolver: Resolver,
   now: Date,
 ): Promise<Health> {
-  const { BLOCKLIST_ZONES: zones } = Environment.parse(process.env);
+  const { BLOCKLIST_ZONES: zones } = HealthEnvironment.parse(process.env);
   const asked = { resolver, domain: domain.name };
   const [ns, mail, sts, tls, listed] = await Promise.all([
     checkNs(asked, domain),

@@ -7,7 +7,7 @@ const hostName = z.string().regex(/^(?=.{4,200}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a
 });
 
 /** Where this deployment hosts mail and DNS, in names that it has in its own zones. */
-const Environment = z.object({
+export const PlatformEnvironment = z.object({
   /** The zone of the nameservers that domains are delegated to: `<account>.ns1.<zone>` and `<account>.ns2.<zone>`. */
   NS_ZONE: hostName.default("dns.hosted-mail.example"),
   /** The zone of the mail hosts that the records of domains lead to. */
@@ -16,7 +16,7 @@ const Environment = z.object({
 
 /** The names of this deployment's own hosts. Needs the environment when it is called, not at import. */
 export function platform() {
-  const { NS_ZONE, MAIL_ZONE } = Environment.parse(process.env);
+  const { NS_ZONE, MAIL_ZONE } = PlatformEnvironment.parse(process.env);
   return {
     nsZone: NS_ZONE,
     mailZone: MAIL_ZONE,

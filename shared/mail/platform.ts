@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Endpoint } from "../endpoint.ts";
 
 /** Where the mail servers of this deployment are, for the proxy that asks who may log in. */
-const Environment = z.object({
+export const MailServersEnvironment = z.object({
   /** The relay that sends mail from the shared addresses. */
   MAIL_SMTP_RELAY: Endpoint.prefault("127.0.0.1:2525"),
   /** The server that has the mailboxes. */
@@ -14,6 +14,6 @@ const Environment = z.object({
 
 /** The servers behind the proxy. Needs the environment when it is called, not at import. */
 export function mailServers(): { smtp: Endpoint; imap: Endpoint; loginWaitSeconds: number } {
-  const { MAIL_SMTP_RELAY, MAIL_IMAP_SERVER, MAIL_LOGIN_WAIT } = Environment.parse(process.env);
+  const { MAIL_SMTP_RELAY, MAIL_IMAP_SERVER, MAIL_LOGIN_WAIT } = MailServersEnvironment.parse(process.env);
   return { smtp: MAIL_SMTP_RELAY, imap: MAIL_IMAP_SERVER, loginWaitSeconds: MAIL_LOGIN_WAIT };
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { namedSecret } from "./named-secret.ts";
 
 /** What mail servers show when they ask: a secret in Secrets Manager by its name, or the secret itself. */
-const Environment = z.object({
+export const MailSecretEnvironment = z.object({
   MAIL_SECRET_NAME: z.string().min(1).optional(),
   MAIL_SECRET: z.string().min(16).optional(),
 });
@@ -19,7 +19,7 @@ async function missing(): Promise<never> {
 /** What mail servers of this deployment show when they ask. Needs the environment from the first call on. 503. */
 export function mailSecret(): Promise<string> {
   if (!ofProcess) {
-    const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = Environment.parse(process.env);
+    const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = MailSecretEnvironment.parse(process.env);
     if (name !== undefined) ofProcess = namedSecret(name, (text) => Secret.parse(text), "at least 16 characters");
     else ofProcess = secret === undefined ? missing : async () => secret;
   }

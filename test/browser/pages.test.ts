@@ -3,6 +3,65 @@ import { expect, onTestFinished, test } from "vitest";
 import { docsPages } from "../../infra/docs-pages/pages.ts";
 import { hasBrowser, openProduct } from "./browser.ts";
 
+/** Which words of some elements are cut in two, half on one line and half on the next; run in the browser. */
+const cutWords = (selector: string, word: RegExp): string => `(() => {
+  const cut = [];
+  for (const element of document.querySelectorAll(${JSON.stringify(selector)})) {
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
+      for (const { index, 0: found } of node.data.matchAll(${word})) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + found.length);
+        if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) cut.push(found);
+      }
+    }
+  }
+  return cut;
+})()`;
+
+/** A longer word may have to be, on a phone. */
+const inPages = cutWords("main", /(?<![\w.])[\w.]{2,29}(?![\w.])/g);
+const inReference = cutWords(".opblock-summary-operation-id, .opblock-summary-path", /[\w.]+/g);
+
+test.skipIf(!hasBrowser)(
+  "no word is cut in two on a page with tables or in the reference, from a phone to a wide screen",
+  { timeout: 120_000 },
+  async () => {
+    const { browser, base, close } = await openProduct();
+    onTestFinished(close);
+    const page = await browser.newPage({ colorScheme: "dark" });
+    const found: string[] = [];
+    for (const name of ["", "/errors", "/code-mode", "/dedicated-ips", "/forwarding", "/promises"]) {
+      await page.goto(`${base}/docs${name}`);
+      if (name === "") await page.locator(".opblock-summary").last().waitFor();
+      for (const width of [390, 768, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        const cut = await page.evaluate<string[]>(name === "" ? inReference : inPages);
+        if (cut.length > 0) found.push(`${name} at ${width}: ${cut.slice(0, 5).join(" ")}`);
+      }
+    }
+    expect(found).toEqual([]);
+    await page.goto(`${base}/docs`);
+    await page.locator(".opblock-summary").first().waitFor();
+    expect(await page.evaluate("document.documentElement.className")).toBe("dark-mode");
+  },
+);
+
+test.skipIf(!hasBrowser)("a block of code is copied by its button", { timeout: 60_000 }, async () => {
+  const { browser, base, close } = await openProduct();
+  onTestFinished(close);
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  await page.goto(`${base}/docs/pagination`);
+  await page.locator("pre").first().hover();
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+    '{ "items": [], "page": 1, "page_size": 25, "total": 0 }',
+  );
+});
+
 test.skipIf(!hasBrowser)(
   "the pages beside the reference fit a phone and a wide screen, in light and dark, and are found by the keyboard",
   { timeout: 60_000 },

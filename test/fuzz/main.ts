@@ -1,8 +1,14 @@
+import { wordsGiven } from "../../infra/command-line.ts";
 import { fuzzCode } from "./code.ts";
 
-/** `npm run fuzz [-- count [seed]]`: throws programs at code mode, and tells what came of it. Exits 1 where a bar is missed. */
-const count = Number(process.argv[2] ?? 1_000_000);
-const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+const usage = `Usage: npm run fuzz [-- count [seed]]
+
+Throws programs at code mode, a million unless it is said, and tells what came of it. Exits 1 where a bar is missed.`;
+const [count = 1_000_000, seed = Date.now() % 1_000_000] = wordsGiven(usage, 2).map((word) => {
+  if (/^\d{1,9}$/.test(word)) return Number(word);
+  process.stderr.write(`"${word}" is no whole number.\n${usage}\n`);
+  return process.exit(2);
+});
 const [slowMs, heapMiB] = [50, 400];
 
 const chunk = 50_000;

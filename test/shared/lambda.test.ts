@@ -108,7 +108,7 @@ test("an error of our own leaves as internal, without its cause", async () => {
 });
 
 test.each([
-  ["GET", "/"],
+  ["POST", "/"],
   ["GET", "/v1/public"],
   ["GET", "/v1/public/nothing"],
   ["GET", "/v1/public/accounts/"],

@@ -25,14 +25,18 @@ const failures = new Set([502, 503, 504]);
 /** Half a second after the first failure, twice as long after each further one, and a little of chance. */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
 
-function waitMsOf(response: Response, attempt: number): number {
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds * 1000 : backoffMs(attempt);
+/** What `Retry-After` says, in milliseconds. */
+function askedMsOf({ headers }: Response): number | undefined {
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
 }
+
+/** Many that are told the same time do not all come back at it: each waits up to as long again, twice that the next time. */
+const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 
 /**
  * Sends again what was refused or failed for now (429, 502, 503, 504, and 409 while the first still runs), after as long as
- * `Retry-After` says, and what found no answer at all;
+ * `Retry-After` says and a little of chance, and what found no answer at all;
  * but of requests that change something only those with an `Idempotency-Key`, apart from 429.
  */
 export const retrying =
@@ -43,8 +47,9 @@ export const retrying =
       let waitMs = backoffMs(attempt);
       try {
         const response = await fetch(isLast ? request : request.clone());
-        waitMs = waitMsOf(response, attempt);
-        if (isLast || waitMs > longestWaitMs || !isWorthwhile(request, response)) return response;
+        const askedMs = askedMsOf(response);
+        if (isLast || (askedMs ?? waitMs) > longestWaitMs || !isWorthwhile(request, response)) return response;
+        if (askedMs !== undefined) waitMs = spreadMs(askedMs, attempt);
         await response.body?.cancel();
       } catch (error) {
         if (isLast || request.signal.aborted || !takesEffectOnce(request)) throw error;

@@ -52,6 +52,7 @@ describe("refused at its place", () => {
     [{ name: undefined }, "name", "missing"],
     [{ value: undefined }, "value", "missing"],
     [{ domain: undefined }, "domain", "missing"],
+    [{ type: undefined }, "type", "missing"],
     [{ type: "PTR" }, "type", "enum"],
     [{ type: "a" }, "type", "enum"],
     [{ value: "" }, "value", "string_too_short"],

@@ -61,6 +61,18 @@ describe("the package", () => {
     }
   });
 
+  test("is made a file by the command that its page says", { timeout: 60_000 }, async () => {
+    const page = readFileSync(join(root, "docs/client.md"), "utf8");
+    const [, command = ""] = /^(npm pack \S+)/m.exec(page) ?? [];
+    expect(page).not.toMatch(/npm (?:pack|publish) (?!\.\/)\w+\//);
+    await mkdir(join(project, "dist"));
+    await symlink(installed, join(project, "dist/client"));
+    const { stdout } = await run("sh", ["-c", `${command} --json --offline`], { cwd: project });
+    const [{ name, files }] = JSON.parse(stdout);
+    expect(name).toBe("hosted-mail-client");
+    expect(files.map(({ path }: { path: string }) => path)).toContain("index.js");
+  });
+
   test("knows what goes in and what comes out of a function", { timeout: 60_000 }, async () => {
     const program = `
       import { ApiError, connect, itemsOf, type Workspace } from "hosted-mail-client";
@@ -112,11 +124,15 @@ describe("the package", () => {
       const tag = (await api.workspaces.get({ path: at })).response.headers.get("etag");
       const refused = await api.workspaces.add({ path, body: { name: "one" } }).catch((error) => error);
       const wrong = await api.workspaces.add({ path, body: { name: "" } }).catch((error) => error);
+      const noPath = await api.workspaces.list({ path: { account_id: undefined } }).catch((error) => error);
+      let noUrl;
+      try { connect({}); } catch (error) { noUrl = error; }
       const unknown = await connect({ baseUrl: BASE }).me.get().catch((error) => error);
       console.log(JSON.stringify({
         found: found.length, first: found[0] === made[0], tag,
         refused: [refused instanceof ApiError, refused.status, refused.code, typeof refused.requestId, refused.body.conflicts_with === made[0]],
         wrong: [wrong.code, wrong.message], unknown: unknown.code,
+        left: [noPath.message, noUrl.message],
       }));
     `;
     await writeFile(join(project, "caller.mjs"), program);
@@ -129,6 +145,10 @@ describe("the package", () => {
       refused: [true, 409, "workspace_name_taken", "string", true],
       wrong: ["validation_failed", expect.stringContaining("body.name")],
       unknown: "unauthenticated",
+      left: [
+        "The path parameter account_id of /v1/public/accounts/{account_id}/workspaces is missing.",
+        expect.stringContaining("baseUrl is missing"),
+      ],
     });
   });
 });

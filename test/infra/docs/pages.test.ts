@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { docsAssets } from "../../../infra/docs-assets.ts";
 import { layOut } from "../../../infra/docs-pages/layout.ts";
 import { docsPages, unpublished } from "../../../infra/docs-pages/pages.ts";
-import { addressOf, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
+import { addressOf, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -75,11 +75,32 @@ test.each(docsPages)("$name leads nowhere that is not there", ({ name }) => {
 });
 
 test.each(docsPages)("$name has what the content security policy lets through, and one main heading", ({ name }) => {
-  const html = htmlOf(name);
+  const html = htmlOf(name).replace('<script src="/docs/pages.js" type="module"></script>', "");
   expect(html).not.toMatch(/<script|<style|\sstyle=|\son\w+=|<img/);
   expect(html.match(/<h1/g)).toHaveLength(1);
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+/** Pages for customers; code mode's and who may do what are written for both, and the changelog for everybody. */
+const forCustomers = docsPages.filter(
+  ({ name, file }) => file.startsWith("docs/") && !["code-mode", "authorization"].includes(name),
+);
+
+test.each(forCustomers)("$name tells what only operators need in its last section, set apart", ({ name, file }) => {
+  const markdown = read(file);
+  const [before = "", after, ...more] = markdown.split(`## ${operatorsHeading}\n`);
+  expect(before).not.toMatch(
+    /(?:shared|infra|functions|test)\/|`workers\.|npm run (?!client)|\bSQS\b|dead-letter|CloudFormation/,
+  );
+  expect(more).toEqual([]);
+  expect(after ?? "").not.toMatch(/^## /m);
+  expect(htmlOf(name).includes('<section class="operators"')).toBe(after !== undefined);
+});
+
+test("a long page lists its sections before the first, and a short one does not", () => {
+  expect(htmlOf("dedicated-ips")).toMatch(/On this page[^]*href="#domains"[^]*<h2 id="a-managed-one"/);
+  expect(htmlOf("idempotency")).not.toContain("On this page");
 });
 
 test.each(documents)("links in %s lead to files and headings of the project", (file) => {
@@ -149,6 +170,6 @@ describe("of what a document holds", () => {
   });
 
   test("a title is shown as text", () => {
-    expect(layOut({ name: "x", file: "x", title: "<b>" }, "")).not.toContain("<b>");
+    expect(layOut({ name: "x", title: "<b>" }, "")).not.toContain("<b>");
   });
 });

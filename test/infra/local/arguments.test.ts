@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 
 import { Misuse, readArguments } from "../../../infra/local/arguments.ts";
-import { freePortAbove, holderOf } from "../../../infra/local/port-holder.ts";
+import { freePortAbove, holderOf, programOf } from "../../../infra/local/port-holder.ts";
 import { progressOn } from "../../../infra/local/progress.ts";
 import { portOf } from "../../support/listen.ts";
 
@@ -27,6 +27,16 @@ test("who has a port is found out, where Linux tells it", async () => {
   expect(other).toBeGreaterThan(port);
   await new Promise((resolve) => server.close(resolve));
   expect(await holderOf(port)).toBeUndefined();
+});
+
+test.each([
+  ["/n/bin/node\0-r\0./infra/local/check-node.cjs\0infra/local/main.ts\0--seed\0big\0", "node infra/local/main.ts"],
+  ["/n/bin/node\0/home/me/work/main/infra/local/main.ts\0", "node infra/local/main.ts"],
+  ["python3\0-m\0http.server\0--password\0hunter2\0", "python3"],
+  ["/usr/sbin/nginx: master process\0", "nginx: master process"],
+  ["", ""],
+])("%j is told as %j, without what may be a secret", (commandLine, told) => {
+  expect(programOf(commandLine)).toBe(told);
 });
 
 test("on a terminal progress is a bar that ends with a line of its own", () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { dataVersion, markFile, prepareDataDir, readMark } from "../../../infra/local/data-version.ts";
+import { defaultDataDir, startCommand } from "../../../infra/local/start-command.ts";
 import { startProblemOf, StartProblem } from "../../../infra/local/start-problem.ts";
 import { newFolder } from "../../support/folder.ts";
 
@@ -47,6 +48,23 @@ test("data of before there was a mark is refused with the command that begins an
   expect(problem).toContain("npm start -- --reset");
   expect(problem).toMatch(/DATA_DIR=\S+ npm start/);
   expect(await readdir(folder)).toEqual(["table.db"]);
+});
+
+test.each(["", "{", "[]", '{"product":"hosted-mail-api"}'])(
+  "a mark that is garbled (%j) is told to be one, not taken for an older version",
+  async (mark) => {
+    const folder = await marked(dataVersion);
+    await writeFile(join(folder, markFile), mark);
+    const problem = await problemOf(prepareDataDir(folder));
+    expect(problem).toContain(`${join(folder, markFile)} cannot be read`);
+    expect(problem).not.toContain("older version");
+    expect(problem).toContain(`DATA_DIR=${folder} npm start -- --reset`);
+  },
+);
+
+test("the command that begins anew names the data folder that it is about, unless that is the usual one", () => {
+  expect(startCommand("/tmp/my data", "--reset")).toBe("DATA_DIR='/tmp/my data' npm start -- --reset");
+  expect(startCommand(defaultDataDir, "--reset")).toBe("npm start -- --reset");
 });
 
 test("data of an older version is refused", async () => {

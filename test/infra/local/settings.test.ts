@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 
 import { banner, servedLine } from "../../../infra/local/banner.ts";
+import { checkEnvironment } from "../../../infra/local/check-environment.ts";
 import { readSettings } from "../../../infra/local/settings.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
 
@@ -35,14 +36,30 @@ test.each([
   [{ MAIL_PROVIDER: "smtp", SMTP_URL: "http://user:hunter2@host" }, "SMTP_URL cannot be read"],
   [{ MAIL_PROVIDER: "post" }, "MAIL_PROVIDER"],
   [{ MAIL_FROM: "Hosted Mail" }, "MAIL_FROM"],
+  [{ LOG_LEVEL: "loud" }, 'LOG_LEVEL is "loud"; it must be debug, info, error or silent.'],
+  [{ LOG_FORMAT: "" }, 'LOG_FORMAT is ""; it must be json or text.'],
+  [{ WEBHOOK_LOOPBACK: "yes" }, 'WEBHOOK_LOOPBACK is "yes"; it must be allow or deny.'],
+  [{ MAIL_SECRET: "hunter2" }, "MAIL_SECRET is too short; it must have 16 characters or more."],
+  [{ READ_ONLY: "yes" }, "READ_ONLY cannot be used as it is: Write the reason"],
+  [{ PUBLIC_URL: "here" }, "PUBLIC_URL cannot be used as it is: Invalid URL."],
+  [{ NS_ZONE: "" }, "NS_ZONE is empty"],
+  [{ DNS_KNOWN: "example=hunter2" }, "DNS_KNOWN"],
+  [{ PLAN_PRICES: "[" }, "PLAN_PRICES"],
+  [{ PLAN_PRICES: '[{"from": "2026-11-02", "plans": {}}]' }, "the first day of a month"],
+  [{ SECRETS_KEY: "hunter2" }, "SECRETS_KEY cannot be used as it is: Not 32 bytes as base64."],
 ])("%j is refused at the start, without its passwords", (source, reason) => {
-  const start = (): unknown => readSettings(source);
+  const start = (): unknown => checkEnvironment(source);
+  expect(start).toThrow(StartProblem);
   expect(start).toThrow(reason);
   expect(start).not.toThrow("hunter2");
 });
 
 test("mail may go to a server of one's own", () => {
-  expect(() => readSettings({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" })).not.toThrow();
+  expect(() => checkEnvironment({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" })).not.toThrow();
+});
+
+test("nothing has to be said", () => {
+  expect(() => checkEnvironment({})).not.toThrow();
 });
 
 test("an empty endpoint is none", () => {
@@ -71,7 +88,8 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
     },
   });
   for (const part of [
-    "/docs",
+    "/docs/overview",
+    "DATA_DIR=/data npm start -- --reset",
     "/v1/public/openapi.json",
     "/_local/tokens",
     "/_local/registry",
@@ -83,6 +101,16 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
   ]) {
     expect(text).toContain(part);
   }
+});
+
+test("after --seed big the banner says which account has it all, with a curl to paste", () => {
+  const owner = { token: "tok" };
+  const accounts = [{ owner }, { id: "3333", name: "Initech Mail", owner: { token: "big" } }];
+  const about = { dataDir: "/data", database: "", dnsPort: 1, hasOutbox: false, mailKey: undefined, big: 1 };
+  const text = banner("http://127.0.0.1:1", { accounts }, about);
+  expect(text).toContain("Initech Mail (3333)");
+  expect(text).toContain("accounts[1] of demo.json");
+  expect(text).toMatch(/\ncurl '\S+\/accounts\/3333\/mailboxes\?page_size=5' -H 'Authorization: Bearer big'\n/);
 });
 
 test("a request is one short line", () => {

@@ -66,3 +66,8 @@ test.each([
   const answer = await change(await newAccount(), body);
   expect([answer.status, answer.body.detail?.[0].loc]).toEqual([422, ["body", place]]);
 });
+
+test("a plan that is left out is missing, not wrong", async () => {
+  const { body } = await change(await newAccount(), {});
+  expect(body.detail).toEqual([{ loc: ["body", "plan_id"], msg: "This is required", type: "missing" }]);
+});

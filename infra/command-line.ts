@@ -1,0 +1,21 @@
+import { parseArgs } from "node:util";
+
+function end(text: string, code: 0 | 2): never {
+  (code === 0 ? process.stdout : process.stderr).write(`${text}\n`);
+  process.exit(code);
+}
+
+/**
+ * What was given to a command that knows no flag but `--help`, and takes at most `atMost` words. Shows the usage and ends the
+ * process instead: with 0 where it was asked for, with 2 where the command line was not understood.
+ */
+export function wordsGiven(usage: string, atMost = 0): string[] {
+  try {
+    const { values, positionals } = parseArgs({ options: { help: { type: "boolean" } }, allowPositionals: true });
+    if (values.help) return end(usage, 0);
+    if (positionals.length > atMost) return end(`There is nothing to do with "${positionals[atMost]}".\n${usage}`, 2);
+    return positionals;
+  } catch (error) {
+    return end(`${error instanceof Error ? error.message : String(error)}\n${usage}`, 2);
+  }
+}

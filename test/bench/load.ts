@@ -9,6 +9,11 @@ import { median, type Figure } from "./suite.ts";
 const runs = 11;
 const route = { name: "route", file: "functions/workspaces/list.ts" };
 const bare = { name: "bare", file: "test/bench/bare-client.ts" };
+/** Code mode with all routes; and with what it would hold if the servers of MCP's and A2A's SDKs spoke for it. */
+const [code, withSdks] = [
+  { name: "code", file: "functions/code/handler.ts" },
+  { name: "code-with-sdks", file: "test/bench/code-with-sdks.ts" },
+];
 
 /** Loads a module in a fresh process and prints the milliseconds it took; with a folder, from V8's compile cache. */
 const probe = `
@@ -34,7 +39,7 @@ export async function bundleLoad(): Promise<Figure[]> {
   try {
     const [cjs, esm, plain] = ["cjs", "esm", "plain"].map((name) => join(folder, name)) as [string, string, string];
     await bundleLambdas([bare], plain, { credentials: "anywhere" });
-    await bundleLambdas([route, bare], cjs, { format: "cjs" });
+    await bundleLambdas([route, bare, code, withSdks], cjs, { format: "cjs" });
     await bundleLambdas([route, bare], esm, { format: "esm" });
     for (const { name } of [route, bare]) {
       // An .mjs beside it, so that one probe tells the two apart by name alone.
@@ -49,6 +54,8 @@ export async function bundleLoad(): Promise<Figure[]> {
       routeEsm: () => loadMs(join(esm, "route/esm.mjs")),
       bareEsm: () => loadMs(join(esm, "bare/esm.mjs")),
       routeCached: () => loadMs(join(cjs, "route/index.js"), cache),
+      code: () => loadMs(join(cjs, "code/index.js")),
+      codeWithSdks: () => loadMs(join(cjs, "code-with-sdks/index.js")),
       bareCached: () => loadMs(join(cjs, "bare/index.js"), cache),
     };
     for (const measure of Object.values(variants)) measure();
@@ -57,9 +64,9 @@ export async function bundleLoad(): Promise<Figure[]> {
       Object.fromEntries(Object.entries(variants).map(([name, measure]) => [name, measure()])),
     );
     const of = (name: keyof typeof variants): number => median(times.map((time) => time[name] ?? Number.NaN));
-    const { size } = await stat(join(cjs, "route/index.js"));
+    const kilobytes = async (name: string): Promise<number> => (await stat(join(cjs, `${name}/index.js`))).size / 1000;
     return [
-      { name: "bundle of workspaces.list, minified", value: size / 1000, unit: "kB", bar: 460 },
+      { name: "bundle of workspaces.list, minified", value: await kilobytes("route"), unit: "kB", bar: 460 },
       { name: "load, CommonJS", value: of("routeCjs"), unit: "ms" },
       { name: "load, bare client as the SDK ships it", value: of("plainCjs"), unit: "ms" },
       { name: "load, bare client with our credentials", value: of("bareCjs"), unit: "ms" },
@@ -69,6 +76,10 @@ export async function bundleLoad(): Promise<Figure[]> {
       { name: "route / bare client, ES module", value: of("routeEsm") / of("bareEsm"), unit: "×" },
       { name: "load, CommonJS from compile cache", value: of("routeCached"), unit: "ms" },
       { name: "… bare client from compile cache", value: of("bareCached"), unit: "ms" },
+      { name: "bundle of code mode with all routes, minified", value: await kilobytes("code"), unit: "kB" },
+      { name: "… with the servers of the SDKs of MCP and A2A", value: await kilobytes("code-with-sdks"), unit: "kB" },
+      { name: "load, code mode with all routes", value: of("code"), unit: "ms" },
+      { name: "… with the servers of the SDKs", value: of("codeWithSdks"), unit: "ms" },
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -9,11 +9,9 @@ import { median, type Figure } from "./suite.ts";
 const runs = 11;
 const route = { name: "route", file: "functions/workspaces/list.ts" };
 const bare = { name: "bare", file: "test/bench/bare-client.ts" };
-/** Code mode with all routes; and with what it would hold if the servers of MCP's and A2A's SDKs spoke for it. */
-const [code, withSdks] = [
-  { name: "code", file: "functions/code/handler.ts" },
-  { name: "code-with-sdks", file: "test/bench/code-with-sdks.ts" },
-];
+/** Code mode with all routes; and what it would hold besides, if the servers of the SDKs of MCP and A2A spoke for it. */
+const code = { name: "code", file: "functions/code/handler.ts" };
+const sdkServers = { name: "sdk-servers", file: "test/bench/sdk-servers.ts" };
 
 /** Loads a module in a fresh process and prints the milliseconds it took; with a folder, from V8's compile cache. */
 const probe = `
@@ -39,7 +37,7 @@ export async function bundleLoad(): Promise<Figure[]> {
   try {
     const [cjs, esm, plain] = ["cjs", "esm", "plain"].map((name) => join(folder, name)) as [string, string, string];
     await bundleLambdas([bare], plain, { credentials: "anywhere" });
-    await bundleLambdas([route, bare, code, withSdks], cjs, { format: "cjs" });
+    await bundleLambdas([route, bare, code, sdkServers], cjs, { format: "cjs" });
     await bundleLambdas([route, bare], esm, { format: "esm" });
     for (const { name } of [route, bare]) {
       // An .mjs beside it, so that one probe tells the two apart by name alone.
@@ -55,7 +53,7 @@ export async function bundleLoad(): Promise<Figure[]> {
       bareEsm: () => loadMs(join(esm, "bare/esm.mjs")),
       routeCached: () => loadMs(join(cjs, "route/index.js"), cache),
       code: () => loadMs(join(cjs, "code/index.js")),
-      codeWithSdks: () => loadMs(join(cjs, "code-with-sdks/index.js")),
+      sdkServers: () => loadMs(join(cjs, "sdk-servers/index.js")),
       bareCached: () => loadMs(join(cjs, "bare/index.js"), cache),
     };
     for (const measure of Object.values(variants)) measure();
@@ -77,9 +75,9 @@ export async function bundleLoad(): Promise<Figure[]> {
       { name: "load, CommonJS from compile cache", value: of("routeCached"), unit: "ms" },
       { name: "… bare client from compile cache", value: of("bareCached"), unit: "ms" },
       { name: "bundle of code mode with all routes, minified", value: await kilobytes("code"), unit: "kB" },
-      { name: "… with the servers of the SDKs of MCP and A2A", value: await kilobytes("code-with-sdks"), unit: "kB" },
+      { name: "… the servers of the SDKs of MCP and A2A alone", value: await kilobytes("sdk-servers"), unit: "kB" },
       { name: "load, code mode with all routes", value: of("code"), unit: "ms" },
-      { name: "… with the servers of the SDKs", value: of("codeWithSdks"), unit: "ms" },
+      { name: "… the servers of the SDKs alone", value: of("sdkServers"), unit: "ms" },
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });

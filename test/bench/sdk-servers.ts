@@ -2,8 +2,6 @@ import { DefaultRequestHandler, InMemoryTaskStore, JsonRpcTransportHandler } fro
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 
-export { handler } from "../../functions/code/handler.ts";
-
 /** What the code-mode Lambda would hold besides, if it spoke MCP and A2A by the servers of their SDKs. */
 export const servers = [
   DefaultRequestHandler,

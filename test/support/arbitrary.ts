@@ -134,7 +134,10 @@ function text(schema: Schema, making: Making): fc.Arbitrary<string> {
   const tests = patterns.map((pattern) => new RegExp(pattern, "u"));
   const fits = (value: string) => {
     const { length } = Array.from(value);
-    return length >= minLength && length <= maxLength && tests.every((test) => test.test(value));
+    // Space around a text is taken off before it is measured.
+    return (
+      Array.from(value.trim()).length >= minLength && length <= maxLength && tests.every((test) => test.test(value))
+    );
   };
   return patiently(some, fits, JSON.stringify(schema));
 }

@@ -8,16 +8,17 @@ import { handlerOf } from "./request.ts";
 const served = new Set(["code", "protected_resource", "fallback"]);
 
 /**
- * The MCP endpoint behind the local gateway on a free port, until the test is over; answers its address. With a token,
- * requests that bring no credential are given it on the way: the conformance suite sends none.
+ * The MCP endpoint behind the local gateway on a free port, until the test is over; answers its address. With `tokenFor`,
+ * requests that bring no credential are given a token on the way: the conformance suite sends none, and more of them at once
+ * than one user may.
  */
-export async function startMcp(token?: string): Promise<string> {
+export async function startMcp(tokenFor?: () => string): Promise<string> {
   const functions = await Promise.all(
     lambdas
       .filter(({ name }) => served.has(name))
       .map(async (lambda) => {
         const handler: Handler = await handlerOf(lambda);
-        return { ...lambda, handler: token === undefined ? handler : withToken(handler, token) };
+        return { ...lambda, handler: tokenFor === undefined ? handler : withToken(handler, tokenFor) };
       }),
   );
   const gateway = await startGateway({ port: 0, functions });
@@ -26,6 +27,6 @@ export async function startMcp(token?: string): Promise<string> {
 }
 
 const withToken =
-  (handler: Handler, token: string): Handler =>
+  (handler: Handler, tokenFor: () => string): Handler =>
   (event, context) =>
-    handler({ ...event, headers: { authorization: `Bearer ${token}`, ...event.headers } }, context);
+    handler({ ...event, headers: { authorization: `Bearer ${tokenFor()}`, ...event.headers } }, context);

@@ -15,7 +15,7 @@ type Ran = { code: number; said: string; folder: string };
 
 /** Runs a version of the official suite against our own server; `baseline` names the scenarios that do not apply. */
 async function run(suite: keyof typeof suites, baseline: string, ...more: string[]): Promise<Ran> {
-  const url = await startMcp(newUser().token);
+  const url = await startMcp(() => newUser().token);
   const folder = newFolder();
   const expected = join(import.meta.dirname, "conformance", baseline);
   const script = join(modules, suites[suite], "dist/index.js");

@@ -30,7 +30,7 @@ export const searchQuery = z.strictObject({
     .union(
       [
         z
-          .array(z.string().trim().toLowerCase().regex(tld, { error: tldError }))
+          .array(z.string().trim().toLowerCase().max(253).regex(tld, { error: tldError }))
           .min(1)
           .max(20),
         z

@@ -125,7 +125,9 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await page.keyboard.press("Tab");
     await page.keyboard.type("Sales");
     expect(await program(page).inputValue()).toBe('workspaces.add(name="Sales")');
-    expect(await page.locator("#hint").innerText()).toBe("workspaces.add(account_id, name) · Create a workspace");
+    await expect
+      .poll(() => page.locator("#hint").innerText())
+      .toBe("workspaces.add(account_id, name) · Create a workspace");
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.type(", ");

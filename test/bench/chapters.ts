@@ -59,9 +59,9 @@ with the same client options and reads the same item. The others make one call o
 verifies the token, authorizes, charges the rate limit and writes its log line, which takes three calls more and two
 connections more. The bare SDK is a handler with a client and one GetItem. Lambda adds some 125 ms of its own to each.
 
-A profile of ours (`--cpu-prof`, November 2026) has some 30 % in compiling and loading modules, 20 % in the SDK, 14 % in zod and 4 %
-in collecting garbage. zod without its JIT changes nothing. V8 with a larger young heap (`--min-semi-space-size=16`) takes off a
-tenth, but Lambda's `NODE_OPTIONS` does not take that flag.
+A profile of ours (\`--cpu-prof\`, November 2026) has some 30 % in compiling and loading modules, 20 % in the SDK, 14 % in zod and 4 %
+in collecting garbage. zod without its JIT changes nothing. V8 with a larger young heap (\`--min-semi-space-size=16\`) takes off a
+tenth, but Lambda's \`NODE_OPTIONS\` does not take that flag.
 
 ${tableOf(head, rows)}
 `;

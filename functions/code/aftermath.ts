@@ -1,4 +1,4 @@
-import { catalogue } from "./catalogue.ts";
+import { isWrite } from "./catalogue.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
 import type { Evaluation } from "./evaluator.ts";
 import type { Losses } from "./keep.ts";
@@ -35,8 +35,6 @@ export function withAftermath({ responses, completed, error }: Evaluation, left:
   const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: told } : one);
   return { responses: responses.map(entryOf), error: told };
 }
-
-const isWrite = (name: string): boolean => catalogue.get(name)?.route.access === "write";
 
 /** The variables that hold what writes brought, as far as the session kept them. */
 function keptNames(completed: Evaluation["completed"], { sessionId, losses }: Left): string[] {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { catalogue } from "./catalogue.ts";
+import { isWrite } from "./catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "./envelope.ts";
 
 /** Which results of calls an answer for a model holds beside the last value. */
@@ -43,7 +43,6 @@ type Entry = Pick<CallResponse, "index" | "function" | "status"> & {
 
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 const textOf = (one: CallResponse): string => (one.status === "completed" ? JSON.stringify(one.result ?? null) : "");
-const isWrite = (name: string): boolean => catalogue.get(name)?.route.access === "write";
 
 function entriesOf(responses: readonly CallResponse[], given: { all: boolean; told: string; room: number }): Entry[] {
   const texts = responses.map(textOf);

@@ -9,3 +9,6 @@ export const catalogue: Catalogue = catalogueOf([
   ...sessionRoutes,
   ...discoveryRoutes(() => catalogue),
 ]);
+
+/** Whether a function changes something. */
+export const isWrite = (name: string): boolean => catalogue.get(name)?.route.access === "write";

@@ -7,7 +7,7 @@ import { exampleOf } from "./example.ts";
 import { nearest } from "./nearest.ts";
 import { scoreUnit, unitsOf } from "./score.ts";
 import { searchFunctions } from "./search.ts";
-import { parametersOf, signatureOf } from "./signature.ts";
+import { Parameter, parametersOf, signatureOf } from "./signature.ts";
 import { typeText } from "./type-text.ts";
 
 const FunctionSummary = z
@@ -30,17 +30,7 @@ const FunctionExplanation = FunctionSummary.extend({
   score: z
     .number()
     .meta({ description: "What one call adds to the complexity score; of a list, with its default page size." }),
-  parameters: z
-    .array(
-      z.object({
-        name: z.string().meta({ description: "The argument's name." }),
-        type: z.string().meta({ description: "Its type, in words." }),
-        required: z.boolean().meta({ description: "Whether it must be given." }),
-        description: z.string().meta({ description: "What it means." }),
-        default: z.unknown().optional().meta({ description: "What it is when it is not given." }),
-      }),
-    )
-    .meta({ description: "Its parameters." }),
+  parameters: z.array(Parameter).meta({ description: "Its parameters." }),
   output: z.string().meta({ description: "What it answers, in words: a dict's members with their types." }),
   problems: z
     .array(

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { sourceLimitBytes } from "./lexer.ts";
+import { Parameter } from "./signature.ts";
 
 export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write 1 to 128 visible ASCII characters" });
 
@@ -41,15 +42,7 @@ const ProgramError = z
     line: z.int().meta({ description: "The one-based line of the program." }),
     column: z.int().meta({ description: "The one-based character in that line." }),
     parameters: z
-      .array(
-        z.object({
-          name: z.string().meta({ description: "The argument's name." }),
-          type: z.string().meta({ description: "Its type, in words." }),
-          required: z.boolean().meta({ description: "Whether it must be given." }),
-          description: z.string().meta({ description: "What it means." }),
-          default: z.unknown().optional().meta({ description: "What it is when it is not given." }),
-        }),
-      )
+      .array(Parameter)
       .optional()
       .meta({ description: "The parameters of the function that was called or probably meant." }),
   })

@@ -5,7 +5,14 @@ import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
 import { typeText } from "./type-text.ts";
 
 /** One argument of a function, as a caller needs to know it. */
-export type Parameter = { name: string; type: string; required: boolean; description: string; default?: unknown };
+export const Parameter = z.object({
+  name: z.string().meta({ description: "The argument's name." }),
+  type: z.string().meta({ description: "Its type, in words." }),
+  required: z.boolean().meta({ description: "Whether it must be given." }),
+  description: z.string().meta({ description: "What it means." }),
+  default: z.unknown().optional().meta({ description: "What it is when it is not given." }),
+});
+export type Parameter = z.output<typeof Parameter>;
 
 const known = new WeakMap<Route, Parameter[]>();
 

@@ -71,7 +71,8 @@ function soundProgram(random: Random): string {
   return lines.join(random.pick(["\n", "; ", "\n# comment\n"]));
 }
 
-const pieces = [
+/** What programs are made of, and what they are spoiled with. */
+export const pieces = [
   ...Array.from("()[]{},:;=.-+#\\\n\r\t \"'`“\u0000\u2028😀<>!&|?*/%^~@$"),
   '"""',
   "'''",
@@ -86,7 +87,9 @@ const pieces = [
   "true",
   "__proto__",
   "constructor",
+  "workspaces.add",
   "workspaces.add(",
+  "accounts.list(",
   "account_id=",
   '{"a": ',
   "page_size=101",

@@ -7,6 +7,7 @@ import { explain } from "../../../functions/code/explain.ts";
 import { literalOf } from "../../../functions/code/literal-arguments.ts";
 import { LanguageError, type Mistake } from "../../../functions/code/mistake.ts";
 import { parse } from "../../../functions/code/parser.ts";
+import { pieces } from "../../support/code-programs.ts";
 
 /** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
 function mistakesIn(program: string): Mistake[] {
@@ -26,26 +27,6 @@ workspaces.list(
 )
 `;
 
-const pieces = [
-  ...Array.from("()[]{},:;=.-+#\\\n\r\t \"'`“\u0000\u2028😀"),
-  '"""',
-  "'''",
-  "\\\n",
-  "\\u00",
-  "\ud800",
-  "0",
-  "01",
-  "1e",
-  "1e999",
-  "None",
-  "true",
-  "__proto__",
-  "workspaces.add",
-  "accounts.list(",
-  "account_id=",
-  '{"a": ',
-  "page_size=101",
-];
 const soup = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary", maxLength: 5 })), {
   maxLength: 60,
 });

@@ -4,7 +4,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { resolverHere } from "../../shared/dns/outside.ts";
 import { addDomain } from "../../shared/domains/add.ts";
 import { Domain } from "../../shared/domains/domain.ts";
-import { DomainName } from "../../shared/domains/name.ts";
+import { NewDomainName } from "../../shared/domains/registrable.ts";
 import { http } from "../../shared/http.ts";
 import { Id } from "../../shared/ids.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -24,7 +24,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      name: DomainName,
+      name: NewDomainName,
       workspace_id: Id.meta({ description: "The workspace it comes into." }),
     })
     .meta({ id: "DomainCreate", description: "A domain to connect." }),

@@ -1,7 +1,7 @@
 import type { Log } from "../log.ts";
 import { inParallel } from "../parallel.ts";
 import type { Offer, Registrar } from "../providers/registrar.ts";
-import { registrable } from "./name.ts";
+import { registrable } from "./registrable.ts";
 
 /** Why a name cannot be bought here; `unchecked` when there was no time or no answer. */
 export const refusalReasons = {

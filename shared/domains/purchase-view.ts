@@ -7,8 +7,8 @@ import type { Bought, Wanted } from "./buy.ts";
 import { ContactInfo } from "./contact.ts";
 import type { StoredDomain } from "./domain.ts";
 import { scopesOfDomain } from "./find.ts";
-import { DomainName } from "./name.ts";
 import { refusalReasons, type Quote, type RefusalReason } from "./offers.ts";
+import { NewDomainName } from "./registrable.ts";
 
 /** Fifty names at a thousand each. */
 const largestTotal = 5_000_000;
@@ -16,7 +16,7 @@ const largestTotal = 5_000_000;
 export const Purchase = z
   .strictObject({
     workspace_id: Id.meta({ description: "The workspace the domains come into." }),
-    domains: z.array(DomainName).min(1).max(50).meta({ description: "The names to buy, 1 to 50." }),
+    domains: z.array(NewDomainName).min(1).max(50).meta({ description: "The names to buy, 1 to 50." }),
     contact_info: ContactInfo,
     max_total: moneyUpTo(largestTotal)
       .optional()

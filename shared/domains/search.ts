@@ -7,9 +7,10 @@ import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
 import { Warning } from "./domain.ts";
 import { firmlyHeld } from "./holder.ts";
-import { readName, registrable } from "./name.ts";
+import { readName } from "./name.ts";
 import { warningsFor } from "./new.ts";
 import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
+import { registrable } from "./registrable.ts";
 
 const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 const tldError = "Write a top-level domain such as com";

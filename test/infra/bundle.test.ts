@@ -49,7 +49,7 @@ test("the bundled worker makes the same PDF of an invoice as its source, of the 
   await bundleLambdas(
     workers.filter((worker) => worker.name === name),
     outdir,
-    { assets: { [name]: invoiceAssets } },
+    { assets: () => ({ [name]: invoiceAssets }) },
   );
   const account = await newAccount();
   await use(account, 10);
@@ -80,12 +80,12 @@ test("the same sources give the same bytes, so that nothing unchanged is deploye
 
 test("files lie beside the handler that needs them, and only there", async () => {
   const outdir = join(folder, "assets");
-  const assets = {
+  const assets = () => ({
     "me.get": [
       { to: "openapi.json", content: "{}" },
       { to: "viewer/LICENSE", from: "node_modules/swagger-ui-dist/LICENSE" },
     ],
-  };
+  });
   await bundleLambdas(lambdas, outdir, { assets });
   expect(readFileSync(join(outdir, "me.get/openapi.json"), "utf8")).toBe("{}");
   expect(existsSync(join(outdir, "me.get/viewer/LICENSE"))).toBe(true);
@@ -93,7 +93,7 @@ test("files lie beside the handler that needs them, and only there", async () =>
 });
 
 test("files for a Lambda that does not exist are refused", async () => {
-  const assets = { "me.gone": [{ to: "openapi.json", content: "{}" }] };
+  const assets = () => ({ "me.gone": [{ to: "openapi.json", content: "{}" }] });
   await expect(bundleLambdas(lambdas, join(folder, "typo"), { assets })).rejects.toThrow("me.gone");
 });
 
@@ -114,4 +114,16 @@ test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES mo
   expect(inputs).toContain("functions/me/get.ts");
   expect(inputs).not.toContain("functions/workspaces/list.ts");
   expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
+});
+
+test("only what takes a new name carries the list of public suffixes", async () => {
+  const specs = ["domains/add", "domains/get", "mailboxes/add", "auth/groups/list", "webhooks/delete"].map((path) => ({
+    name: path.replaceAll("/", "."),
+    file: `functions/${path}.ts`,
+  }));
+  const { outputs } = await bundleLambdas(specs, join(folder, "suffixes"));
+  const carrying = Object.entries(outputs).filter(([, { inputs }]) =>
+    Object.keys(inputs).some((input) => input.includes("node_modules/tldts")),
+  );
+  expect(carrying.map(([path]) => basename(dirname(path)))).toEqual(["domains.add"]);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { DomainName, DomainRef, readName, registrable, unicodeOf } from "../../../shared/domains/name.ts";
+import { DomainName, DomainRef, readName, unicodeOf } from "../../../shared/domains/name.ts";
 
 const ldhName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -79,10 +79,4 @@ test("the schemas of names never throw, and agree with each other but for ids", 
   const id = "AAAAAAAA-bbbb-4ccc-8ddd-eeeeeeeeeeee";
   expect(DomainRef.parse(id)).toBe(id.toLowerCase());
   expect(DomainName.safeParse(id).success).toBe(false);
-});
-
-test("finds the name that one registers, not taking a company's suffix for a registry's", () => {
-  expect(registrable("mail.example.co.uk")).toEqual({ suffix: "co.uk", domain: "example.co.uk" });
-  expect(registrable("shop.github.io")).toEqual({ suffix: "io", domain: "github.io" });
-  expect(registrable("com")).toBeUndefined();
 });

@@ -1,0 +1,30 @@
+import { parse } from "tldts";
+
+import { DomainName } from "./name.ts";
+
+// Only what takes a new name imports this: the list of public suffixes costs a cold start some 20 ms.
+
+/** Special-use names (RFC 6761 and its registry) that the list of public suffixes may or may not have. */
+const reserved = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
+
+/** What keeps a name, in its one spelling, from being a domain of a customer; undefined when nothing does. */
+function suffixFault(name: string): string | undefined {
+  const { isIcann, isPrivate, domain, publicSuffix } = parse(name, { allowPrivateDomains: true });
+  const last = name.split(".").at(-1) ?? "";
+  if (reserved.has(last)) return `Names under .${last} are reserved: they are not on the public internet`;
+  if (!isIcann && !isPrivate) return `.${last} is not a top-level domain`;
+  if (domain === null) return `${publicSuffix ?? name} is a public suffix: names are registered under it`;
+  return undefined;
+}
+
+/** The name of a domain that is new here: below a public suffix, and not for special use. */
+export const NewDomainName = DomainName.superRefine((name, context) => {
+  const fault = suffixFault(name);
+  if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+});
+
+/** The part under which a name is registered (`co.uk`), and the name one registers (`example.co.uk`). */
+export function registrable(name: string): { suffix: string; domain: string } | undefined {
+  const { domain, publicSuffix } = parse(name, { allowPrivateDomains: false });
+  return domain === null || publicSuffix === null ? undefined : { suffix: publicSuffix, domain };
+}

@@ -32,7 +32,7 @@ const wanted = <T extends { name: string }>(specs: readonly T[]) => specs.filter
 async function synthesis(place: string, specs: "in order" | "in reverse"): Promise<Record<string, string>> {
   const bundles = join(folder, place, "bundles");
   const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer];
-  await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets() });
+  await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets });
   for (const name of names) utimesSync(join(bundles, name, "index.js"), 0, place.length);
   const app = createApp(join(folder, place, "out"));
   const { issuers, ...rest } = example;
@@ -53,7 +53,7 @@ test("when nothing changed there is nothing to deploy: templates and the hashes 
 test("what changed in one function changes its asset and no other", async () => {
   const bundles = join(folder, "changed", "bundles");
   const hashes = async (note: string) => {
-    await bundleLambdas([...wanted(lambdas)], bundles, { assets: { docs: [], fallback: [] } });
+    await bundleLambdas([...wanted(lambdas)], bundles, { assets: () => ({ docs: [], fallback: [] }) });
     writeFileSync(join(bundles, "me.get", "note"), note);
     const app = createApp(join(folder, "changed", note));
     const config = readConfig(() => undefined, {});

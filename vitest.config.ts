@@ -10,8 +10,10 @@ const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.t
 
 /** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
 const apart = [
-  ...filesIn("browser", "bench", "functions/workers"),
-  ...filesIn("infra/client", "infra/docs", "infra/local", "infra/restore", "infra/smoke"),
+  ...filesIn("browser", "bench", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
+  ...["main", "npm-start", "webhooks", "read-only", "checkout-page", "clock", "seed-big", "engine"].map(
+    (name) => `test/infra/local/${name}.test.ts`,
+  ),
 ];
 /** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */
 const beside = filesIn("infra", "shared/providers");
@@ -20,8 +22,8 @@ export default defineConfig({
   test: {
     ...common,
     globalSetup: ["test/support/global-setup.ts"],
-    // More than there are processors: some tests wait for time-outs and child processes.
-    maxWorkers: "200%",
+    // One more than there are processors: some tests wait for time-outs and child processes.
+    maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
     projects: [

@@ -39,7 +39,7 @@ const usage = `npm run bench [-- suite… [document] [--quick] [--seconds N] [--
 Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${Object.keys(suites).join(", ")}.
   document     writes docs/benchmarks.md from what bench.json holds
   --quick      fewer rounds, to see that it works
-  --seconds N  how long the soak lasts (600)
+  --seconds N  how long the soak lasts, after 11 minutes of warming up (600)
   --write      budgets: what is measured becomes the budget that npm test compares with
 `;
 

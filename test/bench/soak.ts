@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import type { Demo } from "../../infra/local/demo.ts";
 import { freePort } from "../../infra/local/free-port.ts";
+import { liveHeapOf } from "./live-heap.ts";
 import { newLoad, newOwners } from "./load-mix.ts";
 import { median, quantile, type Figure, type Measured, type Options } from "./suite.ts";
 
@@ -15,22 +16,42 @@ const workers = 8;
 const sampleMs = 1_000;
 /** Of each of the two accounts, so that nobody reaches a rate limit. */
 const ownersEach = 53;
+/** Before it counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does. */
+const warmUpSeconds = 660;
 
-/** Seconds since the load began, mebibytes resident in each process, and requests answered by then. */
-type Sample = { seconds: number; product: number; engine: number; requests: number };
-export type SoakData = { seconds: number; workers: number; samples: Sample[]; mix: Record<string, number> };
+/**
+ * Seconds since the load began, mebibytes resident in each process, requests answered by then, and now and then the
+ * mebibytes of the product's live objects: its heap after everything that can be collected is.
+ */
+type Sample = { seconds: number; product: number; engine: number; requests: number; live?: number };
+export type SoakData = {
+  seconds: number;
+  warmUp: number;
+  workers: number;
+  samples: Sample[];
+  mix: Record<string, number>;
+};
 
 /** `npm start` in a folder of its own under mixed load: how much it carries, whether it errs, and whether its memory grows. */
 export async function soak({ seconds, quick }: Options): Promise<Measured> {
   const dataDir = await mkdtemp(join(tmpdir(), "hosted-mail-soak-"));
   const port = await freePort();
-  const env = { ...process.env, PORT: String(port), DNS_PORT: "0", DATA_DIR: dataDir, LOG_LEVEL: "silent" };
+  const inspectorPort = await freePort();
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    DNS_PORT: "0",
+    DATA_DIR: dataDir,
+    LOG_LEVEL: "silent",
+    NODE_OPTIONS: `--inspect-port=127.0.0.1:${inspectorPort}`,
+  };
   const product = spawn("npm", ["start", "--silent"], { cwd: root, env, stdio: ["ignore", "ignore", "inherit"] });
   try {
     const baseUrl = `http://127.0.0.1:${port}`;
     const demo = await untilAnswering(product, baseUrl, dataDir);
     const load = newLoad(baseUrl, await newOwners(baseUrl, demo, ownersEach));
-    return await underLoad(product, load, quick ? Math.min(seconds, 30) : seconds);
+    const times = quick ? { warmUp: 10, seconds: Math.min(seconds, 30) } : { warmUp: warmUpSeconds, seconds };
+    return await underLoad(product, load, times, inspectorPort);
   } finally {
     if (product.exitCode === null) {
       product.kill("SIGTERM");
@@ -51,78 +72,99 @@ async function untilAnswering(product: ChildProcess, baseUrl: string, dataDir: s
   }
 }
 
-async function underLoad(product: ChildProcess, load: Load, seconds: number): Promise<Measured> {
+type Times = { warmUp: number; seconds: number };
+
+async function underLoad(
+  product: ChildProcess,
+  load: Load,
+  { warmUp, seconds }: Times,
+  inspectorPort: number,
+): Promise<Measured> {
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1000;
+  const isOver = (): boolean => elapsed() >= warmUp + seconds || product.exitCode !== null;
   const samples: Sample[] = [];
-  const ends = async (): Promise<void> => {
-    while (elapsed() < seconds && product.exitCode === null) {
-      samples.push({ seconds: elapsed(), ...residentOf(product.pid ?? 0), requests: load.times.length });
-      if (samples.length % 30 === 0) process.stderr.write(`  ${progress(samples.at(-1), load.unexpected.length)}\n`);
+  const { server } = processesBelow(product.pid ?? 0);
+  const liveEvery = Math.ceil(seconds / 20);
+  const observe = async (): Promise<void> => {
+    while (!isOver()) {
+      const sample: Sample = { seconds: elapsed(), ...residentBelow(product.pid ?? 0), requests: load.times.length };
+      if (samples.length % liveEvery === 0 && sample.seconds > warmUp) {
+        sample.live = await liveHeapOf(server?.pid ?? 0, inspectorPort);
+      }
+      samples.push(sample);
+      if (samples.length % 30 === 0) process.stderr.write(`  ${progress(sample, load.unexpected.length)}\n`);
       await pause(sampleMs);
     }
   };
   const work = async (): Promise<void> => {
-    while (elapsed() < seconds && product.exitCode === null) await load.next();
+    while (!isOver()) await load.next();
   };
-  await Promise.all([ends(), ...Array.from({ length: workers }, work)]);
+  await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
   if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode} under load`);
   for (const what of load.unexpected.slice(0, 5)) process.stderr.write(`  unexpected: ${what}\n`);
-  const data: SoakData = { seconds, workers, samples, mix: load.mix };
-  return { figures: figuresOf(samples, load, seconds), data };
+  const data: SoakData = { seconds, warmUp, workers, samples, mix: load.mix };
+  const counted = samples.filter((sample) => sample.seconds > warmUp);
+  return { figures: figuresOf(counted, load, warmUp + seconds), data };
 }
 
-const progress = (sample: Sample | undefined, unexpected: number): string =>
-  `${sample?.seconds.toFixed(0)} s: ${sample?.requests} requests, ${unexpected} unexpected, ` +
-  `product ${sample?.product.toFixed(0)} MiB, engine ${sample?.engine.toFixed(0)} MiB`;
+const progress = ({ seconds, requests, product, engine }: Sample, unexpected: number): string =>
+  `${seconds.toFixed(0)} s: ${requests} requests, ${unexpected} unexpected, ` +
+  `product ${product.toFixed(0)} MiB, engine ${engine.toFixed(0)} MiB`;
 
-/** The resident memory of the product's process and of its engine's, both below npm's. */
-function residentOf(npm: number): { product: number; engine: number } {
+type Process = { pid: number; parent: number; rss: number; args: string };
+
+/** The product's process and its engine's, both below npm's. */
+function processesBelow(npm: number): { server: Process | undefined; engine: Process | undefined } {
   const table = execFileSync("ps", ["-A", "-o", "pid=,ppid=,rss=,args="], { encoding: "utf8" });
-  const processes = table.split("\n").flatMap((line) => {
+  const processes = table.split("\n").flatMap((line): Process[] => {
     const [, pid, parent, rss, args] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
     return pid === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), rss: Number(rss), args: args ?? "" }];
   });
-  const below = (pid: number): typeof processes =>
+  const below = (pid: number): Process[] =>
     processes.filter(({ parent }) => parent === pid).flatMap((one) => [one, ...below(one.pid)]);
-  const mebibytesOf = (isIt: (args: string) => boolean): number =>
-    (below(npm).find(({ args }) => isIt(args))?.rss ?? 0) / 1024;
+  const all = below(npm);
   return {
-    product: mebibytesOf((args) => args.includes("infra/local/main.ts") && !args.startsWith("sh ")),
-    engine: mebibytesOf((args) => args.includes(" serve ")),
+    server: all.find(({ args }) => args.includes("infra/local/main.ts") && !args.startsWith("sh ")),
+    engine: all.find(({ args }) => args.includes(" serve ")),
   };
 }
 
-/** Mebibytes a minute from the third fifth to the last, by their medians: what comes before is warming up. */
-function growthOf(samples: readonly Sample[], member: "product" | "engine"): number {
-  const fifth = Math.floor(samples.length / 5);
-  const middle = (of: number, member: keyof Sample): number =>
-    median(samples.slice(of * fifth, (of + 1) * fifth).map((sample) => sample[member]));
-  return (60 * (middle(4, member) - middle(2, member))) / (middle(4, "seconds") - middle(2, "seconds"));
+/** The resident memory of both. */
+function residentBelow(npm: number): { product: number; engine: number } {
+  const { server, engine } = processesBelow(npm);
+  return { product: (server?.rss ?? 0) / 1024, engine: (engine?.rss ?? 0) / 1024 };
+}
+
+/** Mebibytes a minute from the first fifth to the last, by their medians. */
+function growthOf(samples: readonly Sample[], member: "product" | "engine" | "live"): number {
+  const seen = samples.filter((sample) => sample[member] !== undefined);
+  const fifth = Math.max(1, Math.floor(seen.length / 5));
+  const change = (of: keyof Sample): number =>
+    median(seen.slice(-fifth).map((sample) => sample[of] ?? 0)) -
+    median(seen.slice(0, fifth).map((sample) => sample[of] ?? 0));
+  return (60 * change(member)) / change("seconds");
 }
 
 type Load = ReturnType<typeof newLoad>;
 
 function figuresOf(samples: readonly Sample[], { times, unexpected }: Load, seconds: number): Figure[] {
   const most = (member: "product" | "engine"): number => Math.max(...samples.map((sample) => sample[member]));
+  const growth = (name: string, member: "product" | "engine" | "live"): Figure => ({
+    name: `soak: … ${name}`,
+    value: growthOf(samples, member),
+    unit: "MiB a minute",
+    bar: 1,
+  });
   return [
     { name: `soak, ${workers} at a time: requests`, value: times.length / seconds, unit: "a second" },
     { name: "soak: p50", value: quantile(times, 0.5), unit: "ms" },
     { name: "soak: p99", value: quantile(times, 0.99), unit: "ms" },
     { name: "soak: answers other than expected", value: unexpected.length, unit: "answers", bar: 0 },
     { name: "soak: memory of the product at most", value: most("product"), unit: "MiB" },
-    {
-      name: "soak: … growth of the product once warm",
-      value: growthOf(samples, "product"),
-      unit: "MiB a minute",
-      bar: 1,
-    },
+    growth("growth of the product once warm", "product"),
+    growth("growth of its live objects", "live"),
     { name: "soak: memory of the engine at most", value: most("engine"), unit: "MiB" },
-    {
-      name: "soak: … growth of the engine once warm",
-      value: growthOf(samples, "engine"),
-      unit: "MiB a minute",
-      bar: 1,
-    },
+    growth("growth of the engine once warm", "engine"),
   ];
 }

@@ -66,7 +66,7 @@ describe("refused at its place", () => {
     [{ id: 7 }, "id", "extra_forbidden"],
     [{ is_system_managed: true }, "is_system_managed", "extra_forbidden"],
     [{ domain: "not a name" }, "domain", "value_error"],
-    [{ domain: "co.uk" }, "domain", "value_error"],
+    [{ domain: "co.uk" }, "domain", "not_found"],
   ])("%#: $1 that is $2", async (body, member, type) => {
     const answer = await recordsRequest(account, "POST", "", { domain, ...www, ...body });
     expect(answer.status).toBe(422);

@@ -23,6 +23,7 @@ export function docsAssets(): Asset[] {
   const names = [
     "index.html",
     "docs.js",
+    "base.css",
     "docs.css",
     "pages.css",
     "pages.js",

@@ -19,6 +19,7 @@ export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, articl
     <meta name="color-scheme" content="light dark" />
     <title>${productName} · ${escaped(title)}</title>
     <link rel="icon" href="/docs/favicon-32x32.png" />
+    <link rel="stylesheet" href="/docs/base.css" />
     <link rel="stylesheet" href="/docs/pages.css" />
     <script src="/docs/pages.js" type="module"></script>
   </head>

@@ -2,7 +2,15 @@ import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { budgetChapter, coldChapter, pagesChapter, soakChapter, warmChapter, type Chapter } from "./chapters.ts";
+import {
+  budgetChapter,
+  checksChapter,
+  coldChapter,
+  pagesChapter,
+  soakChapter,
+  warmChapter,
+  type Chapter,
+} from "./chapters.ts";
 import type { Result, Results } from "./results.ts";
 import { demandOf, isMet, type Figure } from "./suite.ts";
 
@@ -16,6 +24,7 @@ const chapters: Record<string, (data: unknown) => Chapter> = {
   pages: pagesChapter,
   budgets: budgetChapter,
   soak: soakChapter,
+  checks: checksChapter,
 };
 
 /** Writes docs/benchmarks.md and its charts from what was measured. */

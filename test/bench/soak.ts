@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Demo } from "../../infra/local/demo.ts";
@@ -19,16 +20,16 @@ const ownersEach = 53;
 /** Before it counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does. */
 const warmUpSeconds = 660;
 
-/**
- * Seconds since the load began, mebibytes resident in each process, requests answered by then, and now and then the
- * mebibytes of the product's live objects: its heap after everything that can be collected is.
- */
-type Sample = { seconds: number; product: number; engine: number; requests: number; live?: number };
+/** Seconds since the load began, mebibytes resident in each process, and requests answered by then. */
+type Sample = { seconds: number; product: number; engine: number; requests: number };
+/** The product's live objects: its heap after everything that can be collected is. */
+type Live = { seconds: number; mebibytes: number };
 export type SoakData = {
   seconds: number;
   warmUp: number;
   workers: number;
   samples: Sample[];
+  live: Live[];
   mix: Record<string, number>;
 };
 
@@ -45,7 +46,10 @@ export async function soak({ seconds, quick }: Options): Promise<Measured> {
     LOG_LEVEL: "silent",
     NODE_OPTIONS: `--inspect-port=127.0.0.1:${inspectorPort}`,
   };
-  const product = spawn("npm", ["start", "--silent"], { cwd: root, env, stdio: ["ignore", "ignore", "inherit"] });
+  const product = spawn("npm", ["start", "--silent"], { cwd: root, env, stdio: ["ignore", "ignore", "pipe"] });
+  createInterface(product.stderr).on("line", (line) => {
+    if (!/^(?:Debugger|Starting inspector|For help, see)/.test(line)) process.stderr.write(`${line}\n`);
+  });
   try {
     const baseUrl = `http://127.0.0.1:${port}`;
     const demo = await untilAnswering(product, baseUrl, dataDir);
@@ -85,13 +89,16 @@ async function underLoad(
   const isOver = (): boolean => elapsed() >= warmUp + seconds || product.exitCode !== null;
   const samples: Sample[] = [];
   const { server } = processesBelow(product.pid ?? 0);
-  const liveEvery = Math.ceil(seconds / 20);
+  const live: Live[] = [];
+  const lookAtHeap = async (): Promise<void> => {
+    const mebibytes = await liveHeapOf(server?.pid ?? 0, inspectorPort);
+    live.push({ seconds: elapsed(), mebibytes });
+  };
   const observe = async (): Promise<void> => {
     while (!isOver()) {
-      const sample: Sample = { seconds: elapsed(), ...residentBelow(product.pid ?? 0), requests: load.times.length };
-      if (samples.length % liveEvery === 0 && sample.seconds > warmUp) {
-        sample.live = await liveHeapOf(server?.pid ?? 0, inspectorPort);
-      }
+      const sample = { seconds: elapsed(), ...residentBelow(product.pid ?? 0), requests: load.times.length };
+      // Its collection makes the process smaller for a while: not while that counts.
+      if (live.length === 0 && sample.seconds > warmUp / 2) await lookAtHeap();
       samples.push(sample);
       if (samples.length % 30 === 0) process.stderr.write(`  ${progress(sample, load.unexpected.length)}\n`);
       await pause(sampleMs);
@@ -102,10 +109,10 @@ async function underLoad(
   };
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
   if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode} under load`);
+  await lookAtHeap();
   for (const what of load.unexpected.slice(0, 5)) process.stderr.write(`  unexpected: ${what}\n`);
-  const data: SoakData = { seconds, warmUp, workers, samples, mix: load.mix };
-  const counted = samples.filter((sample) => sample.seconds > warmUp);
-  return { figures: figuresOf(counted, load, warmUp + seconds), data };
+  const data: SoakData = { seconds, warmUp, workers, samples, live, mix: load.mix };
+  return { figures: figuresOf(data, load), data };
 }
 
 const progress = ({ seconds, requests, product, engine }: Sample, unexpected: number): string =>
@@ -137,22 +144,30 @@ function residentBelow(npm: number): { product: number; engine: number } {
 }
 
 /** Mebibytes a minute from the first fifth to the last, by their medians. */
-function growthOf(samples: readonly Sample[], member: "product" | "engine" | "live"): number {
-  const seen = samples.filter((sample) => sample[member] !== undefined);
-  const fifth = Math.max(1, Math.floor(seen.length / 5));
+function growthOf(samples: readonly Sample[], member: "product" | "engine"): number {
+  const fifth = Math.max(1, Math.floor(samples.length / 5));
   const change = (of: keyof Sample): number =>
-    median(seen.slice(-fifth).map((sample) => sample[of] ?? 0)) -
-    median(seen.slice(0, fifth).map((sample) => sample[of] ?? 0));
+    median(samples.slice(-fifth).map((sample) => sample[of])) -
+    median(samples.slice(0, fifth).map((sample) => sample[of]));
   return (60 * change(member)) / change("seconds");
+}
+
+/** Mebibytes a minute from the first look at the heap to the last. */
+function liveGrowthOf(live: readonly Live[]): number {
+  const [first, last] = [live[0], live.at(-1)];
+  if (!first || !last) return Number.NaN;
+  return (60 * (last.mebibytes - first.mebibytes)) / (last.seconds - first.seconds);
 }
 
 type Load = ReturnType<typeof newLoad>;
 
-function figuresOf(samples: readonly Sample[], { times, unexpected }: Load, seconds: number): Figure[] {
+function figuresOf(data: SoakData, { times, unexpected }: Load): Figure[] {
+  const seconds = data.warmUp + data.seconds;
+  const samples = data.samples.filter((sample) => sample.seconds > data.warmUp);
   const most = (member: "product" | "engine"): number => Math.max(...samples.map((sample) => sample[member]));
-  const growth = (name: string, member: "product" | "engine" | "live"): Figure => ({
-    name: `soak: … ${name}`,
-    value: growthOf(samples, member),
+  const growth = (whose: string, value: number): Figure => ({
+    name: `soak: … growth of ${whose}`,
+    value,
     unit: "MiB a minute",
     bar: 1,
   });
@@ -162,9 +177,9 @@ function figuresOf(samples: readonly Sample[], { times, unexpected }: Load, seco
     { name: "soak: p99", value: quantile(times, 0.99), unit: "ms" },
     { name: "soak: answers other than expected", value: unexpected.length, unit: "answers", bar: 0 },
     { name: "soak: memory of the product at most", value: most("product"), unit: "MiB" },
-    growth("growth of the product once warm", "product"),
-    growth("growth of its live objects", "live"),
+    growth("the product once warm", growthOf(samples, "product")),
+    growth("its live objects", liveGrowthOf(data.live)),
     { name: "soak: memory of the engine at most", value: most("engine"), unit: "MiB" },
-    growth("growth of the engine once warm", "engine"),
+    growth("the engine once warm", growthOf(samples, "engine")),
   ];
 }

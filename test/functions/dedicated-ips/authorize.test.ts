@@ -228,14 +228,15 @@ test("of many accounts that prove one address at the same time one has it", asyn
       return { account, id };
     }),
   );
-  const after = await Promise.all(
-    hosts.map(async ({ account, id }) => {
-      const stored = await storedIp(account, id);
-      const ips = (stored?.addresses ?? []).map((one) => one.ip);
-      const resolver = provingDns(ips, stored?.key_hash ?? "");
-      return advance(account, id, { resolver });
+  const before = await Promise.all(hosts.map(({ account, id }) => storedIp(account, id)));
+  const hashes = before.map((stored) => stored?.key_hash ?? "");
+  await Promise.all(
+    hosts.map(({ account, id }, index) => {
+      const ips = (before[index]?.addresses ?? []).map((one) => one.ip);
+      return advance(account, id, { resolver: provingDns(ips, ...hashes) });
     }),
   );
+  const after = await Promise.all(hosts.map(({ account, id }) => storedIp(account, id)));
   const active = after.filter((one) => one?.status === "active");
   expect(active).toHaveLength(1);
   expect(await holderOf(ip)).toMatchObject({ account_id: active[0]?.account_id, dedicated_ip_id: active[0]?.id });

@@ -32,6 +32,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const { stage, logLevel } = config;
   const stack = new Stack(app, `hosted-mail-${stage}`, {
     description: "Public customer API for hosted mail",
+    // CloudFormation takes a megabyte of template.
+    suppressTemplateIndentation: true,
     // CloudFormation puts them on all that the stack makes.
     tags: { service: "hosted-mail", stage },
   });

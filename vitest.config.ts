@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 import { defineConfig } from "vitest/config";
 
 import SlowestFirst from "./test/support/slowest-first.ts";
@@ -23,7 +25,7 @@ export default defineConfig({
     ...common,
     globalSetup: ["test/support/global-setup.ts"],
     // One more than there are processors: some tests wait for time-outs and child processes.
-    maxWorkers: 3,
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
     projects: [

@@ -2,6 +2,11 @@ import { bundleDir, bundleProduct } from "./bundle.ts";
 import { lambdas } from "./lambdas.ts";
 import { workers } from "./workers.ts";
 
+// esbuild is written in Go, and spends a third of its time on freeing memory that the end of its process frees anyway:
+// it takes 2.6 GB without, and 2.4 GB with GOGC at 400.
+process.env["GOGC"] ??= "off";
+process.env["GOMEMLIMIT"] ??= "3GiB";
+
 // esbuild is a process of its own: the CDK, which takes as long to load as some of its work, is loaded meanwhile.
 const bundled = bundleProduct();
 const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import { readHolder } from "../../shared/domains/holder.ts";
-import { DomainName } from "../../shared/domains/name.ts";
 import { nameserversOf } from "../../shared/domains/platform.ts";
+import { NewDomainName } from "../../shared/domains/registrable.ts";
 import { escaped } from "../../shared/html.ts";
 import { delegate, delegationOf } from "../../shared/providers/registrar-embedded-names.ts";
 import type { Table } from "../../shared/table/table.ts";
@@ -15,7 +15,7 @@ import type { LocalPath, LocalRequest } from "./respond.ts";
 type Options = { table: Table; onDelegated: () => void };
 
 const Delegation = z.strictObject({
-  name: DomainName,
+  name: NewDomainName,
   /** Those of the account that connected the name, if not said; none at all takes the delegation away. */
   nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
 });
@@ -47,7 +47,7 @@ export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
     const given = query.get("name");
     if (given === undefined || given === null) return registryPage(200);
-    const { success, data, error } = DomainName.safeParse(given);
+    const { success, data, error } = NewDomainName.safeParse(given);
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     return jsonAnswer(200, { name: data, nameservers: (await delegationOf(options.table, data)) ?? [] });
   };

@@ -41,7 +41,7 @@ export const DomainName = z
   .max(1_000)
   .superRefine((given, context) => {
     const read = readName(given);
-    if ("fault" in read) context.addIssue({ code: "custom", message: read.fault, continue: false });
+    if ("fault" in read) context.addIssue({ code: "custom", message: read.fault });
   })
   .overwrite(spelled)
   .meta({ description: `The domain's name. ${spelling}`, examples: ["example.com"] });

@@ -1,8 +1,8 @@
 import { parse } from "tldts";
 
-import { DomainName } from "./name.ts";
+import { DomainName, readName } from "./name.ts";
 
-// Only what takes a new name imports this: the list of public suffixes costs a cold start some 20 ms.
+// Only what takes or sells new names imports this: the list of public suffixes costs a cold start some 20 ms.
 
 /** Special-use names (RFC 6761 and its registry) that the list of public suffixes may or may not have. */
 const reserved = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
@@ -19,7 +19,7 @@ function suffixFault(name: string): string | undefined {
 
 /** The name of a domain that is new here: below a public suffix, and not for special use. */
 export const NewDomainName = DomainName.superRefine((name, context) => {
-  const fault = suffixFault(name);
+  const fault = "fault" in readName(name) ? undefined : suffixFault(name);
   if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
 });
 

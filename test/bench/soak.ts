@@ -44,7 +44,7 @@ export async function soak({ seconds, quick }: Options): Promise<Measured> {
     DNS_PORT: "0",
     DATA_DIR: dataDir,
     LOG_LEVEL: "silent",
-    NODE_OPTIONS: `--inspect-port=127.0.0.1:${inspectorPort}`,
+    NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --inspect-port=127.0.0.1:${inspectorPort}`,
   };
   const product = spawn("npm", ["start", "--silent"], { cwd: root, env, stdio: ["ignore", "ignore", "pipe"] });
   createInterface(product.stderr).on("line", (line) => {
@@ -89,9 +89,10 @@ async function underLoad(
   const isOver = (): boolean => elapsed() >= warmUp + seconds || product.exitCode !== null;
   const samples: Sample[] = [];
   const { server } = processesBelow(product.pid ?? 0);
+  if (!server) throw new Error("npm start has no process of the product");
   const live: Live[] = [];
   const lookAtHeap = async (): Promise<void> => {
-    const mebibytes = await liveHeapOf(server?.pid ?? 0, inspectorPort);
+    const mebibytes = await liveHeapOf(server.pid, inspectorPort);
     live.push({ seconds: elapsed(), mebibytes });
   };
   const observe = async (): Promise<void> => {

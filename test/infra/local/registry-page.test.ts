@@ -39,6 +39,7 @@ test("takes any nameservers, by a form too, and none to take a delegation away",
 test.each([
   ["a name that no account has", { name: uniqueName() }, 409],
   ["a name that is none", { name: "no name" }, 422],
+  ["a public suffix", { name: "co.uk", nameservers: ["ns1.example.com"] }, 422],
   ["an unknown member", { name: "example.com", ns: [] }, 422],
 ])("refuses %s", async (_, body, status) => {
   expect((await send("POST", { type: json, body: JSON.stringify(body) })).status).toBe(status);

@@ -117,11 +117,10 @@ test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES mo
 });
 
 test("a route that takes no new name does not carry the list of public suffixes", async () => {
-  const paths = [
-    ...["domains/add", "domains/list", "domains/get", "dns-records/add", "dns-records/import", "mailboxes/add"],
-    ...["forwarding/add", "dedicated-ips/domains/assign", "credentials/add", "auth/groups/list", "webhooks/delete"],
-  ];
-  const specs = paths.map((path) => ({
+  const routes =
+    "domains/add domains/list domains/get dns-records/add dns-records/import mailboxes/add forwarding/add " +
+    "dedicated-ips/domains/assign credentials/add auth/groups/list webhooks/delete";
+  const specs = routes.split(" ").map((path) => ({
     name: path.replaceAll("/", "."),
     file: `functions/${path}.ts`,
   }));

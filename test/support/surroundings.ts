@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { writeAssets } from "../../infra/assets.ts";
 import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
 import { lambdas } from "../../infra/lambdas.ts";
-import { startLocalDns } from "../../infra/local/dns.ts";
-import { ensureTable, startEngine, type Engine } from "../../infra/local/engine.ts";
+import { startEngine, type Engine } from "../../infra/local/engine.ts";
 import { createIssuer } from "../../infra/local/issuer.ts";
-import { documentClient, openTable } from "../../shared/table/table.ts";
+import { openTableAt } from "./table-at.ts";
 
 /**
  * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. Answers
@@ -45,17 +44,13 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     MAIL_PROVIDER: "embedded",
     DNS_PROVIDER: "embedded",
     DOCS_DIR: docs,
-    AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
     AWS_REGION: "local",
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
   });
-  await ensureTable(engine.endpoint, "test");
-  const table = openTable(documentClient(), "test");
-  const dns = await startLocalDns({ table, port: 0, onError: (what, error) => console.error(what, error) });
-  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+  const { stopDns } = await openTableAt(engine.endpoint, "test");
   return async () => {
-    await dns.stop();
+    await stopDns();
     await engine.stop();
     await rm(docs, { recursive: true, force: true });
   };

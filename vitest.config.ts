@@ -12,7 +12,7 @@ const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.t
 
 /** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
 const apart = [
-  ...filesIn("browser", "bench", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
+  ...filesIn("browser", "bench", "stored", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
   ...["main", "npm-start", "webhooks", "read-only", "checkout-page", "clock", "seed-big", "engine"].map(
     (name) => `test/infra/local/${name}.test.ts`,
   ),

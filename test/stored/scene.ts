@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+
+import { routes } from "../../functions/routes.ts";
+import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
+import { filesHere } from "../../shared/billing/outside.ts";
+import { clock } from "../../shared/clock.ts";
+import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
+import { setOwnLimit } from "../../shared/limits/own-limits.ts";
+import { runExport } from "../../shared/mailboxes/run-export.ts";
+import type { Route } from "../../shared/route.ts";
+import { makeOwner, newGroup } from "../support/auth.ts";
+import { closeDays, fund, use } from "../support/billing.ts";
+import { callRest } from "../support/call.ts";
+import { activeIp } from "../support/dedicated-ips.ts";
+import { active, connect, connected, delegated, funded, purchase, uniqueName } from "../support/domains.ts";
+import { exampleOf } from "../support/examples.ts";
+import { queuedExport } from "../support/mailbox-examples.ts";
+import { continued, pay, registered } from "../support/purchases.ts";
+import { request } from "../support/request.ts";
+import { newRoomyAccount } from "../support/roomy.ts";
+import { eventIn } from "../support/webhooks.ts";
+import { grant, newAccount, newServiceAccount, newUser, testTable, type Account } from "../support/world.ts";
+import type { Facts, FrozenCall } from "./edition.ts";
+
+const send = ({ id, owner }: Account, path: string, body: unknown, headers: Record<string, string> = {}) =>
+  request("POST", `/v1/public/accounts/${id}/${path}`, { token: owner.token, body, headers });
+
+type Scene<F extends keyof Facts> = { account: Account; facts: Pick<Facts, F> };
+
+/** An account with what the product's own work leaves behind. */
+async function busy(): Promise<Scene<"boughtName" | "feedbackId">> {
+  const account = await funded(await newRoomyAccount(), 1_000_000);
+  const group = await newGroup(account, "Support");
+  await makeOwner(account, group.id, "group");
+  await grant(account, { id: randomUUID() }, { role: "editor" });
+  await newServiceAccount(account, { role: "viewer" });
+  const [bought, refused] = [uniqueName("bought"), uniqueName("refused-")];
+  await purchase(account, [bought, refused]);
+  await registered(account, bought);
+  await registered(account, refused);
+  await purchase(account, [uniqueName("running")]);
+  await activeIp(account);
+  await send(account, "tags", { name: "Kept" }, { "idempotency-key": "frozen" });
+  const code = 'x = tags.list(account_id="' + account.id + '")';
+  const program = { request_id: "frozen", session_id: "frozen", code };
+  await request("POST", "/v1/public/a2a", { token: account.owner.token, body: program });
+  await dispatchEvent({ detail: eventIn(account.id, "webhook.updated", new Date()) });
+  await runExport(account.id, await queuedExport(account), { table: testTable(), files: filesHere(), now: clock });
+  const feedback = await send(account, "feedback", { category: "other", title: "Thanks", description: "Well done" });
+  const decided = { accountId: account.id, id: String(feedback.body.id), status: "planned" as const, notes: "Soon" };
+  await setFeedbackStatus(testTable(), decided, clock());
+  return { account, facts: { boughtName: bought, feedbackId: decided.id } };
+}
+
+/** An account whose mailbox people and programs log in to. */
+async function mailing(): Promise<Scene<"domain" | "email" | "password" | "masterPassword">> {
+  const account = await newRoomyAccount();
+  const { name } = await active(account);
+  const mailbox = await send(account, "mailboxes", {
+    domain: name,
+    local_part: "ada",
+    first_name: "Ada",
+    last_name: "L",
+  });
+  await send(account, `mailboxes/${String(mailbox.body.id)}/aliases`, { alias: "countess" });
+  const shown = await send(account, `mailboxes/${String(mailbox.body.id)}/reveal-credentials`, {});
+  if (shown.status !== 200) throw new Error(shown.text);
+  const master = await send(account, "credentials", { name: "Relay", generate: true });
+  const facts = { email: mailbox.body.primary_email, password: shown.body.password, domain: name };
+  return { account, facts: { ...facts, masterPassword: master.body.generated_secret } };
+}
+
+/** An account that bought more than it had, and paid for it by a checkout. */
+async function paidByCheckout(): Promise<Scene<"unpaidCheckoutId">> {
+  const account = await newRoomyAccount();
+  const { body } = await purchase(account, [uniqueName("paid")]);
+  await pay(account, body.payment_url);
+  await continued(account);
+  const unpaid = await purchase(account, [uniqueName("unpaid")]);
+  const unpaidCheckoutId = String(unpaid.body.payment_url).split("/").at(-1) ?? "";
+  return { account, facts: { unpaidCheckoutId } };
+}
+
+/** An account with an invoice that is paid and one that is not. */
+async function invoiced(): Promise<Account> {
+  const account = await newRoomyAccount();
+  await use(account, 40);
+  await fund(account, 30_000);
+  const today = new Date();
+  const last = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2, 2)).toISOString().slice(0, 10);
+  await closeDays(account, last);
+  return account;
+}
+
+/** An account with a limit of its own, whose wallet a purchase left almost empty. */
+async function limited(): Promise<Scene<"limitedAccountId">> {
+  const account = await funded(await newAccount(), 2_000);
+  await setOwnLimit(testTable(), account.id, "search", { perMinute: 600, burst: 100 });
+  const changed = await send(account, "billing/change-plan", { plan_id: "per_dedicated_ip" });
+  if (changed.status !== 200) throw new Error(changed.text);
+  const name = uniqueName("cheap");
+  await purchase(account, [name]);
+  await registered(account, name);
+  return { account, facts: { limitedAccountId: account.id } };
+}
+
+/** An account whose name another account proved. */
+async function outdone(): Promise<Account> {
+  const [account, rival] = [await newRoomyAccount(), await newRoomyAccount()];
+  const { name } = await connected(account);
+  await send(account, "mailboxes", { domain: name, local_part: "ada", first_name: "Ada", last_name: "L" });
+  await delegated(rival, name);
+  const { body } = await send(rival, "workspaces", { name: "Rival" });
+  const { status, text } = await connect(rival, name, body.id);
+  if (status !== 201) throw new Error(text);
+  return account;
+}
+
+const callOf = async (route: Route, account: Account): Promise<FrozenCall> => ({
+  route: route.name,
+  args: await exampleOf(route, account),
+  ownerId: account.owner.id,
+});
+
+const takesAccountAlone = ({ method, params, query }: Route): boolean =>
+  method === "GET" && Object.keys(params.shape).join() === "account_id" && query.safeParse({}).success;
+
+/** Every read of an account that needs nothing but its id. */
+const readsOf = ({ id, owner }: Account): FrozenCall[] =>
+  routes.filter(takesAccountAlone).map(({ name }) => ({ route: name, args: { account_id: id }, ownerId: owner.id }));
+
+/**
+ * Stores rows of every kind: each route's example is prepared, but not called when it writes, and the product's own work
+ * is done. Answers the calls that read and change them, reads first and answered, and what else there is to read.
+ */
+export async function storeEverything(): Promise<{ calls: FrozenCall[]; facts: Facts }> {
+  const calls: FrozenCall[] = [];
+  for (const route of routes) calls.push(await callOf(route, await newRoomyAccount()));
+  const [one, two, three, four] = [await busy(), await mailing(), await paidByCheckout(), await limited()];
+  const accounts = [...[one, two, three, four].map(({ account }) => account), await invoiced(), await outdone()];
+  calls.push(...accounts.flatMap(readsOf));
+  const [reads, writes] = [calls.filter(isRead), calls.filter((call) => !isRead(call))];
+  const answered: FrozenCall[] = [];
+  for (const call of reads) answered.push({ ...call, answer: await answerTo(call) });
+  const facts = { ...one.facts, ...two.facts, ...three.facts, ...four.facts };
+  return { calls: [...answered, ...writes], facts };
+}
+
+/** The route of a call. */
+export function routeOf({ route: name }: FrozenCall): Route {
+  const route = routes.find((one) => one.name === name);
+  if (!route) throw new Error(`there is no route ${name}`);
+  return route;
+}
+
+const isRead = (call: FrozenCall): boolean => routeOf(call).method === "GET";
+
+/** Makes a call, as the owner it is of; throws when it does not succeed. */
+export async function answerTo(call: FrozenCall): Promise<unknown> {
+  const route = routeOf(call);
+  const { status, text, body } = await callRest(route, call.args, newUser({ sub: call.ownerId }).token);
+  if (status !== route.status) throw new Error(`${call.route} ${JSON.stringify(call.args)}: ${status} ${text}`);
+  return body;
+}

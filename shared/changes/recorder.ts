@@ -5,9 +5,26 @@ import type { Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 import { recordWrites, type Author } from "./record.ts";
 
+/**
+ * Writes that share an item, such as the zone whose records they change. They go into a transaction as `ChangePlan.sole`
+ * only, of which there is one: two plans that would write the shared item twice do not type-check.
+ */
+export class SoleWrites {
+  readonly #writes: readonly Write[];
+
+  constructor(writes: readonly Write[]) {
+    this.#writes = writes;
+  }
+
+  static listed(sole: SoleWrites | undefined): readonly Write[] {
+    return sole ? sole.#writes : [];
+  }
+}
+
 /** What a transaction wants to do, and which changes of resources that makes: each is recorded with it. */
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
+  sole?: SoleWrites | undefined;
   /** Something is written that nobody would call a change: without this that is refused. */
   housekeeping?: boolean;
   /** What an idempotency key answers with, where that is not the value. */
@@ -43,7 +60,8 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
     let isLast = true;
     const value = await table.commit(async () => {
       const planned = await plan();
-      const { writes, value, changes, matched = false, housekeeping = false, partial = false } = planned;
+      const { value, changes, matched = false, housekeeping = false, partial = false } = planned;
+      const writes = [...planned.writes, ...SoleWrites.listed(planned.sole)];
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without saying what it changes`);
       }

@@ -1,8 +1,9 @@
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
+import { planRecords, type RecordEdit } from "../dns-records/plan.ts";
 import { domainsAmong } from "../domains/among.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
-import { planSpf } from "../domains/spf.ts";
+import { spfEdits } from "../domains/spf.ts";
 import { domainViews } from "../domains/view.ts";
 import { Problem } from "../errors.ts";
 import type { Reader } from "../table/table.ts";
@@ -42,7 +43,9 @@ export async function planSome(
     updated_at: now.toISOString(),
     version: ip.version + 1,
   };
-  const follows = await Promise.all(domains.map((domain) => planFollowing(table, domain, operation, now)));
+  const follows = await Promise.all(domains.map((domain) => planFollowing(table, domain, operation)));
+  const edits = follows.flatMap((one) => one.edits);
+  const records = await planRecords(table, account_id, edits, now);
   const isOver = left.length === 0;
   const verb = kind === "assign" ? "domains_assigned" : "domains_unassigned";
   const told = isOver ? [ipChange(verb, { ...ip, domain_count: current.domain_count }, after)] : [];
@@ -57,9 +60,10 @@ export async function planSome(
         if: { id: ip.id, version: ip.version },
       },
       ...places.writes,
-      ...follows.flatMap(({ writes }) => writes),
+      ...follows.map(({ unchanged }) => unchanged),
     ],
-    changes: [...follows.flatMap(({ changes }) => changes), ...told],
+    sole: records.sole,
+    changes: [...follows.map(({ told }) => told), ...records.changes, ...told],
     housekeeping: true,
     partial: !isOver,
   };
@@ -89,12 +93,11 @@ async function planFollowing(
   table: Reader,
   domain: StoredDomain,
   { account_id, dedicated_ip_id, kind }: StoredOperation,
-  now: Date,
-): Promise<{ writes: Write[]; changes: Change[] }> {
+): Promise<{ unchanged: Write; edits: RecordEdit[]; told: Change }> {
   const { id, version } = domain;
   const [former, latter] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
-  const [spf, views] = await Promise.all([
-    planSpf(table, domain, now),
+  const [edits, views] = await Promise.all([
+    spfEdits(table, domain),
     domainViews(table, account_id, [
       { ...domain, dedicated_ip_id: former },
       { ...domain, dedicated_ip_id: latter },
@@ -102,8 +105,9 @@ async function planFollowing(
   ]);
   const [before, after] = views as [object, object];
   return {
-    writes: [{ check: domainKey(account_id, id), if: { id, version } }, ...spf.writes],
-    changes: [change(domainKind, "updated", id, { before, after }), ...spf.changes],
+    unchanged: { check: domainKey(account_id, id), if: { id, version } },
+    edits,
+    told: change(domainKind, "updated", id, { before, after }),
   };
 }
 

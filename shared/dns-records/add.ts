@@ -8,10 +8,10 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { getZone, type StoredZone } from "../zones/zone.ts";
 import { conflictOf } from "./conflicts.ts";
-import { parsedOf, planAdded } from "./plan.ts";
+import { parsedOf, planRecords } from "./plan.ts";
 import { parseRecord } from "./record-input.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
-import { recordsIn, type StoredRecord } from "./stored-record.ts";
+import { recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 
 /** The record that input describes; 422 with every fault at its place in the body. */
 export function readRecord(input: RecordInput, zone: string): ParsedRecord {
@@ -67,6 +67,12 @@ export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
   if: { id: home.id, version: home.version },
 });
 
+/** 409 `limit_reached` when a domain cannot hold so many records more. */
+export function requireSpace({ record_count }: StoredDomain, more: number): void {
+  if (record_count + more <= recordLimit) return;
+  throw new Problem("limit_reached", `A domain has ${recordLimit} records at most.`);
+}
+
 /** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */
 export function addRecord(
   found: StoredDomain,
@@ -77,14 +83,15 @@ export function addRecord(
   return commit(async () => {
     const { home, zone } = await openHome(table, found.account_id, found.id);
     await requireRoom(table, home, record);
-    const { records, writes, changes } = await planAdded(table, home, zone, [record], { now: now() });
+    requireSpace(home, 1);
+    const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
     const [added] = records;
     if (!added) throw new Error("nothing was added");
     // Until the nameservers were told, that is what is known.
     return {
       value: { ...added, zone_status: "pending" as const },
-      writes: [...writes, recordCountWrite(home, 1)],
-      changes,
+      writes: [recordCountWrite(home, 1)],
+      ...planned,
     };
   });
 }

@@ -6,7 +6,7 @@ import { notFound, Problem } from "../errors.ts";
 import { Id } from "../ids.ts";
 import type { Context, Subject } from "../route.ts";
 import { openHome, readRecord, recordCountWrite, requireRoom } from "./add.ts";
-import { parsedOf, planRemoved, planUpdated } from "./plan.ts";
+import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
 import { largestId, recordById, type StoredRecord } from "./stored-record.ts";
 
@@ -53,13 +53,14 @@ export function changeRecord(found: Found, change: RecordChange, context: Contex
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
     const after = readRecord({ ...stored, ...given }, home.name);
     await requireRoom(table, home, after, before.id);
-    const { records, writes, changes } = planUpdated(zone, [{ before, after }], now());
+    const edit = { zone, updated: [{ before, after }] };
+    const { records, ...planned } = await planRecords(table, before.account_id, [edit], now());
     const [updated] = records;
     if (!updated) throw new Error("nothing was changed");
     return {
       value: { ...updated, zone_status: "pending" as const },
-      writes: [...writes, recordCountWrite(home, 0)],
-      changes,
+      writes: [recordCountWrite(home, 0)],
+      ...planned,
     };
   });
 }
@@ -71,7 +72,7 @@ export function removeRecord(found: Found, context: Context): Promise<void> {
     const record = await current(found.record, context);
     requireOwn(record);
     const { home, zone } = await openHome(table, record.account_id, record.domain_id);
-    const { writes, changes } = await planRemoved(table, record.account_id, zone, [record], now());
-    return { value: undefined, writes: [...writes, recordCountWrite(home, -1)], changes };
+    const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());
+    return { value: undefined, writes: [recordCountWrite(home, -1)], sole, changes };
   });
 }

@@ -4,9 +4,9 @@ import type { StoredDomain } from "../domains/domain.ts";
 import { reservedFor } from "../domains/system-records.ts";
 import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
-import { openHome, recordCountWrite } from "./add.ts";
+import { openHome, recordCountWrite, requireSpace } from "./add.ts";
 import { conflictOf } from "./conflicts.ts";
-import { parsedOf, planAdded } from "./plan.ts";
+import { parsedOf, planRecords } from "./plan.ts";
 import { parseRecord } from "./record-input.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
 import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
@@ -109,11 +109,12 @@ export async function importRecords(
       const known = await recordsBeside(table, current, some);
       const still = some.filter((record) => reasonAgainst(record, known) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };
-      const planned = await planAdded(table, current, zone, still, { now: now() });
+      requireSpace(current, still.length);
+      const { records, ...planned } = await planRecords(table, current.account_id, [{ zone, added: still }], now());
       return {
-        value: planned.records,
-        writes: [...planned.writes, recordCountWrite(current, still.length)],
-        changes: planned.changes,
+        value: records,
+        writes: [recordCountWrite(current, still.length)],
+        ...planned,
         partial: true,
       };
     });

@@ -1,14 +1,11 @@
 import { change, type Change } from "../changes/kind.ts";
-import { Problem } from "../errors.ts";
-import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import { SoleWrites } from "../changes/recorder.ts";
+import { changeRows, readList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write } from "../table/writes.ts";
 import { noteChanges, type StoredZone } from "../zones/zone.ts";
 import type { ParsedRecord } from "./record.ts";
-import { placeOf, recordKey, recordKind, recordLimit, recordsOf, type StoredRecord } from "./stored-record.ts";
-
-type Home = { account_id: string; id: string; name: string; record_count: number };
-type Planned = { records: StoredRecord[]; writes: Write[]; changes: Change[] };
+import { placeOf, recordKey, recordKind, recordsOf, type StoredRecord } from "./stored-record.ts";
 
 const rowsOf = (record: StoredRecord): [inList: Item, inDomain: Item] => [
   { ...recordKey(record.account_id, record.id), ...record },
@@ -45,98 +42,106 @@ export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } =>
   };
 };
 
-/** New records of a domain, in its zone's next revision. The count on the domain's own row is left to the caller. */
-export async function planAdded(
+/** Changes of the records of one domain, in the next revision of its zone as it was read. */
+export type RecordEdit = {
+  zone: StoredZone;
+  added?: readonly ParsedRecord[];
+  updated?: readonly { before: StoredRecord; after: ParsedRecord }[];
+  removed?: readonly StoredRecord[];
+  /** Whether the records that are added are the product's own. */
+  isSystem?: boolean;
+  /** Whether the nameservers are to have the zone from now on. */
+  wanted?: boolean;
+};
+
+/** Everything that one transaction does with DNS records: a plan takes it as `sole`, and has no place for a second one. */
+export type RecordsPlan = {
+  /** The records that were added and updated, as they become. */
+  records: StoredRecord[];
+  sole: SoleWrites;
+  changes: Change[];
+};
+
+/**
+ * Plans all changes that a transaction makes to the DNS records of an account, each domain in one edit. The counts on
+ * the domains' own rows are left to the caller.
+ */
+export async function planRecords(
   table: Reader,
-  home: Home,
-  zone: StoredZone,
-  added: readonly ParsedRecord[],
-  { now, isSystem = false, wanted = zone.wanted }: { now: Date; isSystem?: boolean; wanted?: boolean },
-): Promise<Planned> {
-  if (home.record_count + added.length > recordLimit) {
-    throw new Problem("limit_reached", `A domain has ${recordLimit} records at most.`);
-  }
-  const { state } = await readList(table, recordsOf(home.account_id));
+  accountId: string,
+  edits: readonly RecordEdit[],
+  now: Date,
+): Promise<RecordsPlan> {
+  const removed = edits.flatMap((edit) => edit.removed ?? []);
+  const ordinals = removed.map(({ id }) => id - 1);
+  const isListed = ordinals.length > 0 || edits.some(({ added = [] }) => added.length > 0);
+  const state = isListed ? (await readList(table, recordsOf(accountId), ordinals)).state : undefined;
+  const added = newRecords(edits, state?.next ?? 0, now);
+  const updated = edits.flatMap((edit) => (edit.updated ?? []).map((one) => updatedRecord(edit.zone, one, now)));
+  return {
+    records: [...added, ...updated.map(({ after }) => after)],
+    sole: new SoleWrites([
+      ...(state ? changeRows(state, { added, removed: ordinals }) : []),
+      ...added.map((record): Write => ({ put: { ...placeOf(record), ...record }, if: "absent" })),
+      ...updated.flatMap(updateWrites),
+      ...removed.map((record): Write => ({ delete: placeOf(record), if: { version: record.version } })),
+      ...edits.flatMap((edit) => noteChanges(edit.zone, touchedBy(edit), now, edit.wanted)),
+    ]),
+    changes: [
+      ...added.map((record) => change(recordKind, "created", String(record.id), { after: record })),
+      ...updated.map(({ before, after }) => change(recordKind, "updated", String(before.id), { before, after })),
+      ...removed.map((record) => change(recordKind, "deleted", String(record.id), { before: record })),
+    ],
+  };
+}
+
+const touchedBy = ({ added = [], updated = [], removed = [] }: RecordEdit) => [
+  ...added,
+  ...updated.flatMap(({ before, after }) => [before, after]),
+  ...removed,
+];
+
+/** The records that edits add, with the ids that follow those which the account's list gave out. */
+function newRecords(edits: readonly RecordEdit[], given: number, now: Date): StoredRecord[] {
   const at = now.toISOString();
-  const records = added.map((record, index): StoredRecord => ({
+  const pairs = edits.flatMap(({ added = [], ...edit }) => added.map((record) => ({ record, edit })));
+  return pairs.map(({ record, edit: { zone, isSystem = false } }, index) => ({
     ...membersOf(record),
-    id: state.next + index + 1,
-    account_id: home.account_id,
-    domain_id: home.id,
-    domain: home.name,
+    id: given + index + 1,
+    account_id: zone.account_id,
+    domain_id: zone.domain_id,
+    domain: zone.name,
     is_system_managed: isSystem,
     zone_revision: zone.revision + 1,
     created_at: at,
     updated_at: at,
     version: 1,
   }));
-  return {
-    records,
-    writes: [
-      ...appendRows(state, records),
-      ...records.map((record): Write => ({ put: { ...placeOf(record), ...record }, if: "absent" })),
-      ...noteChanges(zone, records, now, wanted),
-    ],
-    changes: records.map((record) => change(recordKind, "created", String(record.id), { after: record })),
-  };
 }
 
-/** Records of one domain that become others, in its zone's next revision. */
-export function planUpdated(
-  zone: StoredZone,
-  updated: readonly { before: StoredRecord; after: ParsedRecord }[],
-  now: Date,
-): Planned {
-  const pairs = updated.map(({ before, after }) => ({
-    before,
-    after: {
-      ...before,
-      ...membersOf(after),
-      zone_revision: zone.revision + 1,
-      updated_at: now.toISOString(),
-      version: before.version + 1,
-    } satisfies StoredRecord,
-  }));
-  const writes = pairs.flatMap(({ before, after }): Write[] => {
-    const [inList, inDomain] = rowsOf(after);
-    const moved = placeOf(before).SK !== placeOf(after).SK;
-    return [
-      { put: inList, if: { id: before.id, version: before.version } },
-      moved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
-      ...(moved ? [{ delete: placeOf(before), if: "present" as const }] : []),
-    ];
-  });
-  return {
-    records: pairs.map(({ after }) => after),
-    writes: [
-      ...writes,
-      ...noteChanges(
-        zone,
-        pairs.flatMap(({ before, after }) => [before, after]),
-        now,
-      ),
-    ],
-    changes: pairs.map(({ before, after }) => change(recordKind, "updated", String(before.id), { before, after })),
-  };
-}
+type Update = { before: StoredRecord; after: StoredRecord };
 
-/** Records of one domain that go, in its zone's next revision. The count on the domain's own row is left to the caller. */
-export async function planRemoved(
-  table: Reader,
-  accountId: string,
-  zone: StoredZone,
-  removed: readonly StoredRecord[],
+const updatedRecord = (
+  { revision }: StoredZone,
+  { before, after }: { before: StoredRecord; after: ParsedRecord },
   now: Date,
-): Promise<Planned> {
-  const ordinals = removed.map(({ id }) => id - 1);
-  const { state } = await readList(table, recordsOf(accountId), ordinals);
-  return {
-    records: [...removed],
-    writes: [
-      ...removeRows(state, ordinals),
-      ...removed.map((record): Write => ({ delete: placeOf(record), if: { version: record.version } })),
-      ...noteChanges(zone, removed, now),
-    ],
-    changes: removed.map((record) => change(recordKind, "deleted", String(record.id), { before: record })),
-  };
+): Update => ({
+  before,
+  after: {
+    ...before,
+    ...membersOf(after),
+    zone_revision: revision + 1,
+    updated_at: now.toISOString(),
+    version: before.version + 1,
+  },
+});
+
+function updateWrites({ before, after }: Update): Write[] {
+  const [inList, inDomain] = rowsOf(after);
+  const moved = placeOf(before).SK !== placeOf(after).SK;
+  return [
+    { put: inList, if: { id: before.id, version: before.version } },
+    moved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
+    ...(moved ? [{ delete: placeOf(before), if: "present" as const }] : []),
+  ];
 }

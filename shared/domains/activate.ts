@@ -1,8 +1,9 @@
 import { change } from "../changes/kind.ts";
-import { planAdded } from "../dns-records/plan.ts";
+import type { SoleWrites } from "../changes/recorder.ts";
+import { planRecords } from "../dns-records/plan.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { getZone, noteChanges } from "../zones/zone.ts";
+import { getZone } from "../zones/zone.ts";
 import { Dkim, dkimKey, dkimWrite } from "./dkim.ts";
 import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
 import { notReady } from "./not-ready.ts";
@@ -24,7 +25,7 @@ export async function planActivation(
   domain: StoredDomain,
   dkim: Dkim | undefined,
   now: Date,
-): Promise<Planned & { after: StoredDomain }> {
+): Promise<Planned & { after: StoredDomain; sole: SoleWrites }> {
   const { account_id, id, name } = domain;
   const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
   if (!zone) throw notReady(domain.status, `${name} is going away.`);
@@ -32,11 +33,9 @@ export async function planActivation(
   const key = known ? undefined : dkim;
   if (!known && !key) throw new Error(`${name} has no key`);
   const records = key ? systemRecords(domain, key, await sendersOf(table, domain)) : [];
-  const added =
-    records.length === 0
-      ? { writes: noteChanges(zone, [], now, true), changes: [] }
-      : // However many records a domain has, there is room for these.
-        await planAdded(table, { ...domain, record_count: 0 }, zone, records, { now, isSystem: true, wanted: true });
+  // However many records a domain has, there is room for these.
+  const edit = { zone, added: records, isSystem: true, wanted: true };
+  const { sole, changes } = await planRecords(table, account_id, [edit], now);
   const at = now.toISOString();
   const { after, writes } = becoming(domain, {
     status: "active",
@@ -57,7 +56,8 @@ export async function planActivation(
   };
   return {
     after,
-    writes: [...writes, holder, ...(key ? [dkimWrite(account_id, id, key)] : []), ...added.writes],
-    changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...added.changes],
+    writes: [...writes, holder, ...(key ? [dkimWrite(account_id, id, key)] : [])],
+    sole,
+    changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...changes],
   };
 }

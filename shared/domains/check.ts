@@ -101,8 +101,8 @@ async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<
   await commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
     if (current?.version !== domain.version) return { value: undefined, writes: [], changes: [] };
-    const { writes, changes } = await planActivation(table, current, dkim, now());
-    return { value: undefined, writes, changes };
+    const { after: _, ...planned } = await planActivation(table, current, dkim, now());
+    return { value: undefined, ...planned };
   });
   await syncZone(domain.account_id, domain.id, work);
 }

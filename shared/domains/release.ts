@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
 import { planUnassigned } from "../dedicated-ips/unassigned.ts";
-import { planRemoved } from "../dns-records/plan.ts";
+import { planRecords } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { notFound, Problem } from "../errors.ts";
 import { ordinalOf } from "../ids.ts";
@@ -107,11 +107,12 @@ function removeSomeRecords(accountId: string, id: string, { table, commit, now }
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
     const some = records.slice(0, recordsAtOnce);
     if (some.length === 0 || !zone) return { value: false, writes: [], changes: [] };
-    const { writes, changes } = await planRemoved(table, accountId, zone, some, now());
+    const { sole, changes } = await planRecords(table, accountId, [{ zone, removed: some }], now());
     const count = { record_count: -some.length, version: 1 };
     return {
       value: some.length < records.length,
-      writes: [...writes, { update: domainKey(accountId, id), add: count, if: { id } }],
+      writes: [{ update: domainKey(accountId, id), add: count, if: { id } }],
+      sole,
       changes,
       partial: true,
     };

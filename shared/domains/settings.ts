@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
-import { parsedOf, planUpdated } from "../dns-records/plan.ts";
+import { parsedOf, planRecords, type RecordEdit } from "../dns-records/plan.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import { InvalidInput, notFound } from "../errors.ts";
 import { Id } from "../ids.ts";
@@ -15,7 +15,7 @@ import { domainById } from "./find.ts";
 import { notReady } from "./not-ready.ts";
 import { dmarcRecord } from "./system-records.ts";
 import { domainViews } from "./view.ts";
-import { becoming, type Planned } from "./work.ts";
+import { becoming } from "./work.ts";
 
 function isAnonymous(url: string): boolean {
   const { username = "", password = "" } = URL.parse(url) ?? {};
@@ -79,13 +79,15 @@ export async function setDomain(
       updated_at: now().toISOString(),
     });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    const records = await planDmarc(table, domain, after, now());
+    const edits = await dmarcEdits(table, domain, after);
+    const { sole, changes } = await planRecords(table, domain.account_id, edits, now());
     const seen = ifMatch === undefined ? before : await domainDetail(domain, context);
     return {
       value: after,
       ...(keyId === undefined ? {} : { answer: await domainDetail(after, context) }),
-      writes: [...writes, ...records.writes],
-      changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...records.changes],
+      writes,
+      sole,
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...changes],
     };
   });
 }
@@ -105,16 +107,16 @@ async function requireTags(table: Reader, accountId: string, ids: readonly strin
   if (errors.length > 0) throw new InvalidInput(errors);
 }
 
-/** The DMARC record, where there is one, as the settings have it. */
-async function planDmarc(table: Reader, before: StoredDomain, after: StoredDomain, now: Date): Promise<Planned> {
+/** The change of the DMARC record, where the settings differ from it. */
+async function dmarcEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<RecordEdit[]> {
   const record = dmarcRecord(after);
-  if (record.value === dmarcRecord(before).value) return { writes: [], changes: [] };
+  if (record.value === dmarcRecord(before).value) return [];
   const { account_id, id } = before;
   const [records, zone] = await Promise.all([
     recordsIn(table, account_id, id, record.name, record.type),
     getZone(table, account_id, id),
   ]);
   const own = records.find(({ is_system_managed }) => is_system_managed);
-  if (!own || !zone) return { writes: [], changes: [] };
-  return planUpdated(zone, [{ before: own, after: { ...parsedOf(own), value: record.value } }], now);
+  if (!own || !zone) return [];
+  return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value: record.value } }] }];
 }

@@ -1,12 +1,11 @@
 import { ipById } from "../dedicated-ips/dedicated-ip.ts";
-import { parsedOf, planUpdated } from "../dns-records/plan.ts";
+import { parsedOf, type RecordEdit } from "../dns-records/plan.ts";
 import { isSpf } from "../dns-records/spf.ts";
 import { recordsIn } from "../dns-records/stored-record.ts";
 import type { Reader } from "../table/table.ts";
 import { getZone } from "../zones/zone.ts";
 import type { StoredDomain } from "./domain.ts";
 import { spfRecord } from "./system-records.ts";
-import type { Planned } from "./work.ts";
 
 /** The addresses that a domain sends from beside the shared ones: those of its dedicated IP. */
 export async function sendersOf(
@@ -18,8 +17,8 @@ export async function sendersOf(
   return (ip?.addresses ?? []).map((address) => address.ip);
 }
 
-/** The SPF record, where there is one, as the dedicated IP of the domain has it. */
-export async function planSpf(table: Reader, domain: StoredDomain, now: Date): Promise<Planned> {
+/** The change of the SPF record, where the dedicated IP of the domain differs from it. */
+export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
   const { account_id, id } = domain;
   const [senders, records, zone] = await Promise.all([
     sendersOf(table, domain),
@@ -28,6 +27,6 @@ export async function planSpf(table: Reader, domain: StoredDomain, now: Date): P
   ]);
   const own = records.find(({ is_system_managed, value }) => is_system_managed && isSpf(value));
   const { value } = spfRecord(senders);
-  if (!own || !zone || own.value === value) return { writes: [], changes: [] };
-  return planUpdated(zone, [{ before: own, after: { ...parsedOf(own), value } }], now);
+  if (!own || !zone || own.value === value) return [];
+  return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value } }] }];
 }

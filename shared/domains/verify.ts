@@ -49,8 +49,8 @@ export async function verifyDomain(
     requireDelegable(domain);
     const isNews = state.verified === true && waiting.has(domain.status);
     if (!isNews) return { value: answerOf(domain, state, checkedAt), writes: [], changes: [] };
-    const { after, writes, changes } = await planActivation(table, domain, dkim, now());
-    return { value: answerOf(after, state, checkedAt), writes, changes };
+    const { after, ...planned } = await planActivation(table, domain, dkim, now());
+    return { value: answerOf(after, state, checkedAt), ...planned };
   });
 }
 

@@ -112,30 +112,37 @@ export const unchangedList = ({ list, version }: ListState): Write => ({
   if: version === 0 ? "absent" : { version },
 });
 
+type Rows = readonly Record<string, unknown>[];
+
 /** The writes that add `rows` at the end, the first one at ordinal `state.next`. One head update for all. */
-export function appendRows(state: ListState, rows: readonly Record<string, unknown>[]): Write[] {
-  const { list, next, live, holes } = state;
-  return [
-    headWrite(state, { next: next + rows.length, live: live + rows.length, holes }),
-    ...rows.map((row, index): Write => ({ put: { ...row, ...rowKey(list, next + index) }, if: "absent" })),
-  ];
-}
+export const appendRows = (state: ListState, rows: Rows): Write[] => changeRows(state, { added: rows });
 
 /**
  * The writes that remove the rows at `ordinals`, whose blocks `readList` must have been asked for.
  * A row that is gone meanwhile, or that fails the condition `row.if`, throws what `row.orElse` makes.
  */
-export function removeRows(
+export const removeRows = (
   state: ListState,
   ordinals: readonly number[],
   row: Pick<Write, "if" | "orElse"> = {},
+): Write[] => changeRows(state, { removed: ordinals, row });
+
+/** The writes of `appendRows` and `removeRows` in one transaction, with one head update. */
+export function changeRows(
+  state: ListState,
+  {
+    added = [],
+    removed = [],
+    row = {},
+  }: { added?: Rows; removed?: readonly number[]; row?: Pick<Write, "if" | "orElse"> },
 ): Write[] {
   const { list, next, live } = state;
-  const { holes, bitmaps } = withHoles(state, ordinals);
+  const { holes, bitmaps } = withHoles(state, removed);
   return [
-    headWrite(state, { next, live: live - ordinals.length, holes }),
+    headWrite(state, { next: next + added.length, live: live + added.length - removed.length, holes }),
     ...[...bitmaps].map(([block, bits]): Write => ({ put: { ...bitmapKey(list, block), bits } })),
-    ...ordinals.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
+    ...added.map((one, index): Write => ({ put: { ...one, ...rowKey(list, next + index) }, if: "absent" })),
+    ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
   ];
 }
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 
 import { recordCountWrite } from "../../shared/dns-records/add.ts";
-import { planAdded } from "../../shared/dns-records/plan.ts";
+import { planRecords } from "../../shared/dns-records/plan.ts";
 import type { ParsedRecord } from "../../shared/dns-records/record.ts";
 import { planActivation } from "../../shared/domains/activate.ts";
 import { advanceDomain } from "../../shared/domains/advance.ts";
@@ -89,17 +89,18 @@ function textOf(record: unknown): string {
 /** Gives a domain so many A records `r000` and on, many at a time. */
 export async function withRecords(account: Of, name: string, count: number): Promise<void> {
   const [table, atOnce] = [testTable(), 25];
+  const { commit } = systemMover({ table, now: () => new Date() }, account.id);
   for (let from = 0; from < count; from += atOnce) {
     const added = Array.from({ length: Math.min(atOnce, count - from) }, (_, index): ParsedRecord => {
       const owner = `r${String(from + index).padStart(3, "0")}`;
       return { name: owner, type: "A", value: `192.0.2.${(from + index) % 256}`, ttl: 3_600 };
     });
-    await table.commit(async () => {
+    await commit(async () => {
       const home = await storedAs(account, name);
       const zone = await getZone(table, account.id, home.id);
       if (!zone) throw new Error(`${name} has no zone`);
-      const { writes } = await planAdded(table, home, zone, added, { now: new Date() });
-      return { value: undefined, writes: [...writes, recordCountWrite(home, added.length)] };
+      const { sole, changes } = await planRecords(table, account.id, [{ zone, added }], new Date());
+      return { value: undefined, writes: [recordCountWrite(home, added.length)], sole, changes };
     });
   }
 }
@@ -123,8 +124,8 @@ export async function quicklyActive(
   };
   const { commit, table } = systemMover(work, account.id);
   const domain = await commit(async () => {
-    const { after, writes, changes } = await planActivation(table, await storedAs(account, name), dkim, work.now());
-    return { value: after, writes, changes };
+    const { after, ...planned } = await planActivation(table, await storedAs(account, name), dkim, work.now());
+    return { value: after, ...planned };
   });
   await syncZone(account.id, domain.id, work);
   return domainView(domain);

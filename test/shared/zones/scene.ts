@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 
-import { planAdded, planRemoved } from "../../../shared/dns-records/plan.ts";
+import { planRecords } from "../../../shared/dns-records/plan.ts";
 import { recordsIn, type StoredRecord } from "../../../shared/dns-records/stored-record.ts";
 import type { RecordType } from "../../../shared/dns/rrset.ts";
+import { systemMover } from "../../../shared/domains/work.ts";
 import { Problem } from "../../../shared/errors.ts";
 import { createLog } from "../../../shared/log.ts";
 import { embeddedDns, zoneAt } from "../../../shared/providers/dns-embedded.ts";
@@ -21,10 +22,11 @@ export async function newScene() {
   const table = openMemoryTable(createMemoryStore());
   const accountId = randomUUID();
   const domain = { id: randomUUID(), name: "example.com", nameservers: ["ns1.example.net", "ns2.example.net"] };
-  const home = { account_id: accountId, id: domain.id, name: domain.name, record_count: 0 };
   const clock = { at: new Date("2026-03-01T12:00:00Z") };
   const now = (): Date => clock.at;
   await table.commit(async () => ({ value: undefined, writes: [newZone(accountId, domain).write] }));
+
+  const { commit } = systemMover({ table, now }, accountId);
 
   const zone = async () => {
     const found = await getZone(table, accountId, domain.id);
@@ -32,22 +34,24 @@ export async function newScene() {
     return found;
   };
   const add = (...given: { name: string; type?: RecordType; value?: string }[]): Promise<StoredRecord[]> =>
-    table.commit(async () => {
+    commit(async () => {
       const parsed = given.map(({ name, type = "A", value = "192.0.2.1" }) => ({ name, type, value, ttl: 60 }));
-      const { records, writes } = await planAdded(table, home, await zone(), parsed, { now: now(), wanted: true });
-      return { value: records, writes };
+      const edit = { zone: await zone(), added: parsed, wanted: true };
+      const { records, ...planned } = await planRecords(table, accountId, [edit], now());
+      return { value: records, writes: [], ...planned };
     });
   const records = () => recordsIn(table, accountId, domain.id);
   const remove = (...names: string[]): Promise<void> =>
-    table.commit(async () => {
+    commit(async () => {
       const removed = (await records()).filter(({ name }) => names.includes(name));
-      const { writes } = await planRemoved(table, accountId, await zone(), removed, now());
-      return { value: undefined, writes };
+      const { sole, changes } = await planRecords(table, accountId, [{ zone: await zone(), removed }], now());
+      return { value: undefined, writes: [], sole, changes };
     });
   const provider = embeddedDns(table);
 
   return {
     table,
+    accountId,
     provider,
     zone,
     add,

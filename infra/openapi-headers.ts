@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
 import type { Route } from "../shared/route.ts";
+import { mayReplay } from "../shared/shown-once.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 
@@ -66,13 +67,21 @@ export function headerComponents(paths: object): Record<string, Header & { requi
 export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
 const secretNote = " The answer holds a secret and is not kept: a repeat is answered with 409 `secret_already_shown`.";
+const maySecretNote = (members: string): string =>
+  ` An answer that shows a secret (${members}) is not kept: a repeat is answered with 409 \`secret_already_shown\`.`;
 const programNote =
   " The same program with the same key is answered with the same envelope, and with `Idempotency-Replayed: true`; another one is a 422. Each write of the program has a key of its own made from this one: what was cut off can be sent again, and no write takes effect twice. An envelope with a secret is not kept: 409 `secret_already_shown`. Without it the `request_id` does so for an hour, for each program by itself; a message of the A2A protocol goes by its id only.";
+
+function secretNoteOf(route: Route): string {
+  const { shownOnce } = route;
+  if (shownOnce.length === 0) return "";
+  return mayReplay(route) ? maySecretNote(shownOnce.map((name) => `\`${name}\``).join(", ")) : secretNote;
+}
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const promise =
     "Your name for this request, kept for 24 hours for you and this route: the same request with the same key takes effect once, and a repeat gets the answer of the first with `Idempotency-Replayed: true`. The key with another request is a 422, and while the first is still running a repeat is a 409 `idempotency_in_flight`.";
-  const note = isFunction ? (route.secret ? secretNote : "") : programNote;
+  const note = isFunction ? secretNoteOf(route) : programNote;
   const description = isFunction ? promise + note : `Your name for this program, kept for 24 hours.${note}`;
   return z
     .string()

@@ -3,6 +3,7 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-op
 
 import { type ProblemCode, problemCodes, problemOf } from "../shared/errors.ts";
 import type { Route } from "../shared/route.ts";
+import { mayReplay } from "../shared/shown-once.ts";
 import { headersOf, rateLimit } from "./openapi-headers.ts";
 
 const Problem = z
@@ -61,7 +62,7 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
     [route.access === "write", "read_only"],
     [isRpc, "origin_not_allowed"],
     [takesKey(route, isRpc), "idempotency_in_flight"],
-    [takesKey(route, isRpc) && (route.secret || !isFunction), "secret_already_shown"],
+    [takesKey(route, isRpc) && (route.shownOnce.length > 0 || !isFunction), "secret_already_shown"],
     [route.etag && route.method !== "GET", "precondition_failed"],
   ];
   const codes = new Set([...always, ...when.flatMap(([holds, code]) => (holds ? [code] : [])), ...route.problems]);
@@ -118,7 +119,7 @@ function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
     ...(route.location === undefined ? [] : (["Location"] as const)),
     ...(hasTag ? (["ETag"] as const) : []),
   ];
-  const replays = takesKey(route, isRpc) && !route.secret;
+  const replays = takesKey(route, isRpc) && mayReplay(route);
   const maybe = replays ? (["Idempotency-Replayed"] as const) : [];
   return {
     description: "Done.",

@@ -18,9 +18,8 @@ export const inFlight = (): Problem =>
   });
 
 /** The request was answered before, and that is not stored: 409. */
-export function notStored({ secret, kept }: Pick<Route, "secret" | "kept">): Problem {
-  const isAddress = !secret && !kept;
-  const why = isAddress
+export function notStored({ kept }: Pick<Route, "kept">): Problem {
+  const why = !kept
     ? "This was done before, and its answer is not stored, as it holds an address that is a key itself."
     : "This request was answered before, with a secret that is shown only once.";
   return new Problem("secret_already_shown", why);

@@ -8,6 +8,7 @@ import { fingerprintOf } from "./idempotency-fingerprint.ts";
 import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
+import { holdsSecret } from "./shown-once.ts";
 import type { Attempt } from "./table/attempt.ts";
 import type { Table } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
@@ -61,7 +62,7 @@ export type Claim = {
 type Keyed = {
   principal: Principal;
   /** Whose key it is, and what its answer is like. */
-  route: Pick<Route, "name" | "method" | "secret" | "kept" | "output">;
+  route: Pick<Route, "name" | "method" | "shownOnce" | "kept" | "output">;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
@@ -157,8 +158,11 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
 
 function claimOf(table: Table, record: Key, owner: string, { route, inProgram = false }: Keyed): Claim {
   const mine = { owner, state: "running" };
-  const isStored = !route.secret && (route.kept || !inProgram);
   const isDeletion = route.method === "DELETE";
+  const answerToStore = (value: unknown): unknown => {
+    const answer = route.output.parse(isDeletion ? {} : value);
+    return holdsSecret(route, answer) || (inProgram && !route.kept) ? undefined : answer;
+  };
   let settledWith: { value: unknown } | undefined;
   const settleWith = (body: unknown): Write => ({
     update: record,
@@ -171,14 +175,14 @@ function claimOf(table: Table, record: Key, owner: string, { route, inProgram = 
     settleWith,
     settle: (value) => {
       settledWith = { value };
-      return settleWith(isStored ? route.output.parse(isDeletion ? {} : value) : undefined);
+      return settleWith(answerToStore(value));
     },
     restate: async (value) => {
       settledWith = { value };
-      if (!isStored) return;
-      const set = { body: JSON.stringify(route.output.parse(value)) };
+      const answer = answerToStore(value);
+      const change = answer === undefined ? { remove: ["body"] } : { set: { body: JSON.stringify(answer) } };
       // What is stored holds as well, and is only older.
-      await table.attempt({ update: record, set, if: { owner, state: "done" } }).catch(() => undefined);
+      await table.attempt({ update: record, ...change, if: { owner, state: "done" } }).catch(() => undefined);
     },
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
     // Should this fail too, the claim lapses by itself.

@@ -87,8 +87,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   text?: { type: string; of: (output: unknown) => string | undefined };
   /** Where the created thing is read, with members of the output in braces. */
   location?: string;
-  /** The answer holds a secret that is shown only once, and is never stored for a replay. */
-  secret?: boolean;
+  /** The members of the answer that are secrets: an answer that has one shows it this once, and is never stored. */
+  shownOnce?: readonly (keyof z.output<O> & string)[];
   /**
    * Whether code mode may store the answer, for a while, in a session or for a repeat; true if not said. False for what is
    * handed out for a short time, such as signed addresses.
@@ -143,7 +143,7 @@ export type Route = {
   output: z.ZodType;
   text?: { type: string; of: (output: unknown) => string | undefined };
   location?: string;
-  secret: boolean;
+  shownOnce: readonly string[];
   kept: boolean;
   resumes: boolean;
   etag: boolean;
@@ -174,7 +174,7 @@ export function defineRoute<
     query: Nothing,
     body: Nothing,
     status: 200,
-    secret: false,
+    shownOnce: [],
     kept: true,
     resumes: false,
     etag: false,

@@ -11,8 +11,8 @@ import type { Call, Expression } from "./syntax.ts";
 import { unknownFunction } from "./unknown-function.ts";
 import type { Bound, Surroundings, Variables } from "./variables.ts";
 
-/** What a call answers, whether that may hold a secret, and how much it counts. */
-type Inspected = { shape: Shape; secret: boolean; units: number };
+/** What a call answers, and how much it counts. */
+type Inspected = { shape: Shape; units: number };
 
 /** Looks at the calls of a program, and notes what is wrong with them. */
 export class CallInspection {
@@ -42,14 +42,14 @@ export class CallInspection {
         if (misfit) this.#complaints.tell(unfitArgument(call, value, misfit));
       }
     }
-    if (!fn) return { shape: {}, secret: false, units: 0 };
+    if (!fn) return { shape: {}, units: 0 };
     const account = checked?.literals.get("account_id");
     if (account?.unknown.length === 0 && typeof account.value === "string") {
       this.accounts.set(call, account.value.toLowerCase());
     }
     const pageSize = pageSizeOf(fn, checked?.literals.get("page_size"));
     const shape = { ...outputOf(fn.route), ...(pageSize === undefined ? {} : { pageSize }) };
-    return { shape, secret: fn.route.secret || !fn.route.kept, units: unitsOf(fn, pageSize) };
+    return { shape, units: unitsOf(fn, pageSize) };
   }
 
   /** The function a call names, if it may be called here. */

@@ -23,8 +23,6 @@ export type Step = {
   needs: Map<string, number | undefined>;
   /** Whether it changes something. */
   writes: boolean;
-  /** Whether its value may hold a secret. */
-  secret: boolean;
 };
 
 /** Every mistake in a program; when there is none, its steps may run. */
@@ -50,10 +48,10 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
     if (calls.length === 0 && statement.target === undefined && place < statements.length - 1) {
       inspection.complaints.add("no_effect", statement.at, () => withoutEffect(statement));
     }
-    const { needs, secret } = inspection.statement(statement, place);
+    const needs = inspection.statement(statement, place);
     for (const site of sites) site.account = inspection.accounts.get(site.call);
     const writes = sites.some(({ fn }) => fn.route.access === "write");
-    checked.steps.push({ statement, sites, needs, writes, secret });
+    checked.steps.push({ statement, sites, needs, writes });
   }
   return withScore(checked, inspection);
 }

@@ -11,6 +11,7 @@ import { responsesOf, shownValue } from "./responses.ts";
 import { runSteps, type Outcome, type Perform, type Failed } from "./runner.ts";
 import { noHoldings, noteCall, type Holdings } from "./standing.ts";
 import type { Call } from "./syntax.ts";
+import { noteAnswer, type Withheld } from "./withheld.ts";
 
 export const budgetMs = 20_000;
 
@@ -26,6 +27,8 @@ export type Evaluation = {
   completed: { step: Step; value: unknown }[];
   /** What the calls were allowed by. */
   holdings: Holdings;
+  /** The calls whose answers are stored nowhere. */
+  withheld: Withheld;
 };
 
 export type EvaluateOptions = {
@@ -46,6 +49,7 @@ export async function evaluate(
 ): Promise<Evaluation> {
   const deadline = door.now().getTime() + budgetMs;
   const holdings = noHoldings();
+  const withheld: Withheld = new Map();
   const siteOf = (call: Call): Site => {
     const site = sites.get(call);
     if (!site) throw new Error(`${call.name} was not checked`);
@@ -58,6 +62,7 @@ export async function evaluate(
     const callKey = key === undefined || fn.ofSession ? undefined : keyOf(key, index, path);
     const called = await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door);
     noteCall(holdings, fn.route, called);
+    noteAnswer(withheld, call, fn.route, called.output);
     return asJson(called.output);
   };
   const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
@@ -73,6 +78,7 @@ export async function evaluate(
     lastValue: shownValue(lastValueOf(steps, outcome)),
     completed,
     holdings,
+    withheld,
     ...(error === undefined ? {} : { error }),
   };
 }

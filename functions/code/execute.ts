@@ -16,6 +16,7 @@ import { namesOf, valuesOf } from "./session-values.ts";
 import { loadSession, type Session, type SessionPlace } from "./session.ts";
 import type { Holdings } from "./standing.ts";
 import type { Program } from "./syntax.ts";
+import type { Withheld } from "./withheld.ts";
 
 /** A program to run, and how. */
 export type Run = {
@@ -32,8 +33,8 @@ export type Run = {
   key?: string | undefined;
 };
 
-/** A program that ran, and what its caller held in the accounts it is about. */
-export type Ran = { envelope: CodeResponse; holdings: Holdings };
+/** A program that ran, what its caller held in the accounts it is about, and which answers are stored nowhere. */
+export type Ran = { envelope: CodeResponse; holdings: Holdings; withheld: Withheld };
 
 /** The envelope of a program that is not to run; or what runs it. */
 export type Prepared = { envelope: CodeResponse } | { run: () => Promise<Ran> };
@@ -83,8 +84,8 @@ async function runChecked(
       ...(place ? { bound: bindSession(place, purse, session) } : {}),
     },
   );
-  const { lastValue, completed, holdings } = evaluation;
-  const use = { completed, session, readOnly: readOnly === true };
+  const { lastValue, completed, holdings, withheld } = evaluation;
+  const use = { completed, withheld, session, readOnly: readOnly === true };
   const losses = place ? await keepVariables(place, use, door, purse) : undefined;
   const { responses, error } = withAftermath(evaluation, { sessionId, losses, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, score, {
@@ -94,7 +95,7 @@ async function runChecked(
     ...(losses ? { session: losses } : {}),
     ...(error ? { error } : {}),
   });
-  return { envelope, holdings };
+  return { envelope, holdings, withheld };
 }
 
 type Read = { checked: Checked; session?: Session | undefined };

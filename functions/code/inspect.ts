@@ -29,7 +29,6 @@ export class Inspection {
   readonly #calls: CallInspection;
   readonly #operands: OperandInspection;
   #needs = new Map<string, number | undefined>();
-  #isSecret = false;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
@@ -44,13 +43,12 @@ export class Inspection {
     return this.#calls.accounts;
   }
 
-  /** What a statement needs of those before it, and whether its value may hold a secret. */
-  statement({ target, value }: Statement, place: number): { needs: Map<string, number | undefined>; secret: boolean } {
+  /** What a statement needs of those before it. */
+  statement({ target, value }: Statement, place: number): Map<string, number | undefined> {
     this.#needs = new Map();
-    this.#isSecret = false;
     const shape = this.#shapeOf(value, new Map(), 1);
-    if (target !== undefined) this.#variables.assign(target, value, { place, shape, secret: this.#isSecret });
-    return { needs: this.#needs, secret: this.#isSecret };
+    if (target !== undefined) this.#variables.assign(target, value, { place, shape });
+    return this.#needs;
   }
 
   #shapeOf(node: Expression, bound: Bound, factor: number): Shape {
@@ -103,9 +101,8 @@ export class Inspection {
   }
 
   #call(call: Call, bound: Bound, factor: number): Shape {
-    const { shape, secret, units } = this.#calls.inspect(call, bound, (value) => this.#shapeOf(value, bound, factor));
+    const { shape, units } = this.#calls.inspect(call, bound, (value) => this.#shapeOf(value, bound, factor));
     this.units += factor * units;
-    this.#isSecret ||= secret;
     return shape;
   }
 
@@ -115,7 +112,6 @@ export class Inspection {
     const variable = this.#variables.get(name);
     if (variable) {
       this.#needs.set(name, variable.place);
-      this.#isSecret ||= variable.secret;
       return variable.shape;
     }
     const { session, catalogue } = this.#surroundings;

@@ -6,10 +6,12 @@ import { clip } from "./mistake.ts";
 import { unitsToWrite, type Purse } from "./purse.ts";
 import { reasonOf } from "./session-values.ts";
 import { renewSession, saveSession, type Kept, type Session, type SessionPlace } from "./session.ts";
+import { withheldSteps, type Withheld } from "./withheld.ts";
 
 /** What a program did with its session. */
 export type Use = {
   completed: readonly { step: Step; value: unknown }[];
+  withheld: Withheld;
   /** The session as it was loaded, if its variables were used. */
   session: Session | undefined;
   /** Whether it may only read: what others left in the session then stays as it is. */
@@ -23,15 +25,15 @@ const namedLosses = 20;
 
 /**
  * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
- * may hold a secret are never kept. Answers what was not kept: nothing here makes a program fail.
+ * may hold a secret that a call answered are never kept. Answers what was not kept: nothing here makes a program fail.
  */
 export async function keepVariables(
   place: SessionPlace,
-  { completed, session, readOnly }: Use,
+  { completed, withheld, session, readOnly }: Use,
   { log }: Pick<Door, "log">,
   purse: Purse,
 ): Promise<Losses | undefined> {
-  const changes = changesOf(completed);
+  const changes = changesOf(completed, withheld);
   const names = [...changes.keys()];
   const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
   try {
@@ -64,12 +66,17 @@ function lossesOf(losses: readonly NotKept[]): Losses | undefined {
 }
 
 /** The last value of each name; what was named before the program forgot its session is forgotten with it. */
-function changesOf(completed: readonly { step: Step; value: unknown }[]): Map<string, Kept> {
+function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, Kept> {
+  const isWithheld = withheldSteps(
+    completed.map(({ step }) => step),
+    withheld,
+  );
   const ended = completed.findLastIndex(({ step }) => step.sites.some(({ call }) => call.name === "auth.session.end"));
   const changes = new Map<string, Kept>();
-  for (const { step, value } of completed.slice(ended + 1)) {
+  for (const [place, { step, value }] of completed.entries()) {
     const { target } = step.statement;
-    if (target !== undefined) changes.set(target, step.secret ? { gone: "secret" } : { value });
+    if (place <= ended || target === undefined) continue;
+    changes.set(target, isWithheld[place] ? { gone: "secret" } : { value });
   }
   return changes;
 }

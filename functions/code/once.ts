@@ -5,8 +5,6 @@ import * as z from "zod";
 import { Problem } from "../../shared/errors.ts";
 import { claimKey, findAnswer, type Claim } from "../../shared/idempotency.ts";
 import type { Door } from "../../shared/invoke.ts";
-import type { Route } from "../../shared/route.ts";
-import { catalogue } from "./catalogue.ts";
 import { CodeResponse } from "./envelope.ts";
 import { prepare, type Ran, type Run } from "./execute.ts";
 import { pack, unpack, type Packed } from "./packed.ts";
@@ -70,7 +68,7 @@ async function counts({ held }: Stored, door: Door, purse: Purse): Promise<boole
   return stillHolds(held, door);
 }
 
-const door = { method: "POST" as const, secret: false, kept: true, output: CodeResponse };
+const door = { method: "POST" as const, shownOnce: [], kept: true, output: CodeResponse };
 
 /** What a program is told from others by; keys of its calls are made from it. */
 const programOf = ({ code, sessionId, readOnly }: Run): string =>
@@ -101,8 +99,8 @@ type Keeping = Pick<Door, "table" | "log"> & { purse: Purse; tellsSecret: boolea
  * short time is handed out anew, and so is what may leave what the caller sees. Nothing here makes a program fail.
  */
 async function keep(ran: Ran, claim: Claim & { letGo: () => Promise<void> }, keeping: Keeping): Promise<void> {
-  const { envelope } = ran;
-  const isTold = envelope.status === "completed" && keeping.tellsSecret && routesOf(envelope).some(isSecret);
+  const isSecret = [...ran.withheld.values()].includes("secret");
+  const isTold = ran.envelope.status === "completed" && keeping.tellsSecret && isSecret;
   try {
     const packed = await packedOf(ran, keeping);
     if (!packed && !isTold) return await claim.letGo();
@@ -113,16 +111,10 @@ async function keep(ran: Ran, claim: Claim & { letGo: () => Promise<void> }, kee
   }
 }
 
-const isSecret = ({ secret }: Route): boolean => secret;
-const routesOf = ({ responses }: CodeResponse): Route[] =>
-  responses.flatMap(({ function: name }) => catalogue.get(name)?.route ?? []);
-
 /** An envelope as it is to be stored, which is paid for; undefined where it is not, or there is no room for what it costs. */
-async function packedOf({ envelope, holdings }: Ran, { purse }: Keeping): Promise<Packed | undefined> {
-  const routes = routesOf(envelope);
+async function packedOf({ envelope, holdings, withheld }: Ran, { purse }: Keeping): Promise<Packed | undefined> {
   const held = heldOf(holdings);
-  const isStored =
-    envelope.status === "completed" && routes.length > 0 && routes.every((one) => !one.secret && one.kept);
+  const isStored = envelope.status === "completed" && envelope.responses.length > 0 && withheld.size === 0;
   if (!isStored || !held) return undefined;
   const packed = await pack(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
   try {

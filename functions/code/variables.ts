@@ -16,7 +16,7 @@ export type Surroundings = {
 /** The names of comprehensions around an expression. */
 export type Bound = ReadonlyMap<string, Shape>;
 
-type Variable = { place: number | undefined; shape: Shape; secret: boolean; constant?: Literal | undefined };
+type Variable = { place: number | undefined; shape: Shape; constant?: Literal | undefined };
 
 /** How much is looked at to know what variables hold: of one, and in all. What is beyond that is left to the run. */
 const [constantSize, budgetSize] = [2_000, 20_000];
@@ -28,7 +28,7 @@ export class Variables {
 
   constructor({ session }: Surroundings) {
     for (const [name, gone] of session ?? []) {
-      if (gone === undefined) this.#variables.set(name, { place: undefined, shape: {}, secret: false });
+      if (gone === undefined) this.#variables.set(name, { place: undefined, shape: {} });
     }
   }
 

@@ -33,7 +33,7 @@ export const route = defineRoute({
   subject: scopeInBody,
   access: "write",
   uses: ["secrets"],
-  secret: true,
+  shownOnce: ["generated_secret"],
   limit: "sensitive",
   params: AccountParams,
   body: z

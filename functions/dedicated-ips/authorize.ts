@@ -16,7 +16,7 @@ export const route = defineRoute({
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
-  secret: true,
+  shownOnce: ["setup_key"],
   limit: "outbound",
   params: IpParams,
   body: z

@@ -14,7 +14,7 @@ export const route = defineRoute({
   subject: mailboxInPath,
   access: "write",
   uses: ["secrets"],
-  secret: true,
+  shownOnce: ["password"],
   limit: "sensitive",
   params: MailboxParams,
   output: Credentials,

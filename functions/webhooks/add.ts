@@ -17,7 +17,7 @@ export const route = defineRoute({
   capability: "webhook.manage",
   access: "write",
   uses: ["secrets"],
-  secret: true,
+  shownOnce: ["secret"],
   limit: "sensitive",
   params: AccountParams,
   body: z

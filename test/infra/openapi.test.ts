@@ -44,7 +44,7 @@ test.each(named)("%s documents what the core may answer for it", (_, route) => {
   expect(codes).toContain("rate_limited");
   expect(codes.includes("idempotency_in_flight")).toBe(isPost);
   expect(codes.includes("secret_already_shown")).toBe(
-    (isPost && route.secret) || route.problems.includes("secret_already_shown"),
+    (isPost && route.shownOnce.length > 0) || route.problems.includes("secret_already_shown"),
   );
   expect(codes.includes("precondition_failed")).toBe(
     (route.etag && route.method !== "GET") || route.problems.includes("precondition_failed"),
@@ -54,6 +54,16 @@ test.each(named)("%s documents what the core may answer for it", (_, route) => {
   expect(responses["503"]?.headers).toHaveProperty("Retry-After");
   if (route.public) expect(responses).not.toHaveProperty("401");
   else expect(responses["401"]?.headers).toHaveProperty("WWW-Authenticate");
+});
+
+test("a replay is documented where some answer holds no secret", () => {
+  const mayRepeat = (name: string): boolean => {
+    const route = routes.find((one) => one.name === name);
+    if (!route) throw new Error(`${name} is gone`);
+    return "Idempotency-Replayed" in (operationOf(route).responses[String(route.status)]?.headers ?? {});
+  };
+  expect(["credentials.add", "dedicated_ips.authorize", "workspaces.add"].map(mayRepeat)).toEqual([true, true, true]);
+  expect(["webhooks.add", "mailboxes.reveal_credentials"].map(mayRepeat)).toEqual([false, false]);
 });
 
 test.each(named)("%s names its rate limit, which the document explains with its numbers", (_, route) => {

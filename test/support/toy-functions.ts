@@ -95,9 +95,12 @@ function toyCatalogue(toy: Toy): Catalogue {
     declare("notes.send", "write", { limit: "outbound", body: z.strictObject({ id }) }, (input) =>
       noteOf(String(input["id"]), toy.version),
     ),
-    declare("notes.reveal", "write", { secret: true, body: z.strictObject({ id }) }, (input) =>
-      noteOf(String(input["id"]), toy.version),
-    ),
+    {
+      ...declare("notes.reveal", "write", { body: z.strictObject({ id }) }, (input) =>
+        noteOf(String(input["id"]), toy.version),
+      ),
+      shownOnce: ["text"],
+    },
   ]);
 }
 

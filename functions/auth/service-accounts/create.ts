@@ -15,7 +15,7 @@ export const route = defineRoute({
   description: "It holds nothing until something is granted to it. Its token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
-  secret: true,
+  shownOnce: ["token"],
   limit: "sensitive",
   params: AccountParams,
   body: z

@@ -15,7 +15,7 @@ export const route = defineRoute({
     "The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
   capability: "auth.manage",
   access: "write",
-  secret: true,
+  shownOnce: ["token"],
   limit: "sensitive",
   params: ServiceAccountParams,
   body: z

@@ -129,6 +129,17 @@ describe("a program that is sent again with its request_id", () => {
     expect(again.body.responses[0]).toEqual(first.body.responses[0]);
   });
 
+  test("is answered as it was where no secret was shown, though the function shows one to others", async () => {
+    const account = await newAccount();
+    const code = `credentials.add(account_id="${account.id}", name="Printer", value="Correct-Horse-9-Staple")`;
+    const first = await send(account, code);
+    expect(first.body.status).toBe("completed");
+    expect(await kept(account)).toHaveLength(1);
+    const again = await send(account, code);
+    expect([again.text, again.headers["idempotency-replayed"]]).toEqual([first.text, "true"]);
+    expect(JSON.stringify(await recordsOf(account))).not.toContain("Correct-Horse");
+  });
+
   test("is no repeat of a dry run, which is not kept", async () => {
     const account = await newAccount();
     const code = adding(account, "Sales");

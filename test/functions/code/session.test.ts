@@ -103,6 +103,19 @@ test("what may hold a secret is answered, but never kept: a later use says why i
   expect((await runFor(owner, "made", inSession)).result.last_value).toBe("plain");
 });
 
+test("an answer without a secret is kept, though the function shows one to others", async () => {
+  const { id, owner } = await newAccount();
+  const made = `credentials.add(account_id="${id}", name="Printer", `;
+  const { session, status } = await runFor(
+    owner,
+    `own = ${made}value="Correct-Horse-9-Staple")\nours = ${made}generate=true)\nboth = [own.id, ours.id]`,
+    inSession,
+  );
+  expect(status).toBe("completed");
+  expect(session?.not_kept.map(({ name, code }) => `${name} ${code}`)).toEqual(["ours secret", "both secret"]);
+  expect((await runFor(owner, "own.name", inSession)).result.last_value).toBe("Printer");
+});
+
 test("a session keeps 262,144 bytes: what has no room is told, the effects stand, and the old value is gone", async () => {
   const user = newUser();
   const text = "a".repeat(50_000);

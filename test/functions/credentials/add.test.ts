@@ -174,6 +174,18 @@ test("a request sent again with its key makes no second one, and is not shown th
   expect((await send(account, "GET", "credentials")).body.total).toBe(1);
 });
 
+test("a request with a password of the caller's replays like any other: nothing in its answer is a secret", async () => {
+  const account = await newAccount();
+  const headers = { "idempotency-key": randomUUID() };
+  const first = await add(account, { value: "Correct-Horse-9-Staple" }, { headers });
+  const again = await add(account, { value: "Correct-Horse-9-Staple" }, { headers });
+  expect([first.status, again.status, again.text]).toEqual([201, 201, first.text]);
+  expect([first, again].map((one) => one.headers["idempotency-replayed"])).toEqual([undefined, "true"]);
+  expect((await send(account, "GET", "credentials")).body.total).toBe(1);
+  const other = await add(account, { value: "Another-Horse-9-Staple" }, { headers });
+  expect([other.status, other.body.detail[0].type]).toEqual([422, "idempotency_key_reused"]);
+});
+
 test("a scope has fifty, and another one has room of its own", async () => {
   const account = await newAccount();
   const { id, name } = await home(account);

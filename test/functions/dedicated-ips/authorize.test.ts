@@ -273,6 +273,20 @@ test("a key is made once for a request that is sent again, and not shown again",
   expect((await storedIp(account, id))?.key_hash).toBe(hash);
 });
 
+test("an answer without a key replays like any other, and nothing is looked at again", async () => {
+  const account = await newAccount();
+  const { id } = await host(account);
+  expect((await authorize(account, id)).body.setup_key).toEqual(expect.any(String));
+  const headers = { "idempotency-key": randomUUID() };
+  const first = await authorize(account, id, {}, { headers });
+  const before = await happened(account);
+  const again = await authorize(account, id, {}, { headers });
+  expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
+  expect(first.body).not.toHaveProperty("setup_key");
+  expect(again.headers["idempotency-replayed"]).toBe("true");
+  expect(await happened(account)).toEqual(before);
+});
+
 test("takes no longer than five seconds when nobody answers, and says nothing of the host then", async () => {
   const account = await newAccount();
   const { id } = await readyHost(account, [publicIp(), publicIp()]);

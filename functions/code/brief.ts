@@ -1,35 +1,28 @@
-import * as z from "zod";
-
 import { isWrite } from "./catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "./envelope.ts";
 
-/** Which results of calls an answer for a model holds beside the last value. */
-export const Results = z.enum(["last", "all"]);
-type Results = z.output<typeof Results>;
-
 /** The room for the last value and results together: as much as a model and its host take at once. */
-export const roomBytes = 65_536;
+const roomBytes = 65_536;
 /** Results that take no more than this together are told as in every envelope. */
 const smallBytes = 2_048;
 /** What the results of writes may take when the program completed: ids that its last value does not tell. */
 const writesBytes = 8_192;
 
 /**
- * The envelope for a model, to whom every word counts. What a program picks is its last value: beyond 2 KiB, calls are
- * told with the size of their result (`bytes`) in its place, but for writes whose result the last value does not tell.
- * `all` asks for every result, as far as there is room. What the last value holds, and an error, stand there once.
+ * The envelope for who asks for the last value alone (`results: "last"`): beyond 2 KiB, calls are told with the size of
+ * their result (`bytes`) in its place, but for writes whose result the last value does not tell. What the last value
+ * holds, and an error, stand there once.
  */
-export function brief(envelope: CodeResponse, results: Results = "last"): object {
+export function brief(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
-  const all = results === "all";
   const last = JSON.stringify(result.last_value ?? null);
-  const told = bytesOf(last) <= (error && !all ? smallBytes : roomBytes);
+  const told = bytesOf(last) <= (error ? smallBytes : roomBytes);
   const left = roomBytes - (told ? bytesOf(last) : 0);
-  const room = error || all ? left : Math.min(left, writesBytes);
+  const room = error ? left : Math.min(left, writesBytes);
   return {
     ...envelope,
     result: { last_value: told ? result.last_value : error ? unfinished(bytesOf(last)) : omission(bytesOf(last)) },
-    responses: entriesOf(responses, { all, told: told ? last : "", room }),
+    responses: entriesOf(responses, { told: told ? last : "", room }),
     ...(error ? { error: shortened(error) } : {}),
   };
 }
@@ -44,7 +37,7 @@ type Entry = Pick<CallResponse, "index" | "function" | "status"> & {
 const bytesOf = (text: string): number => Buffer.byteLength(text);
 const textOf = (one: CallResponse): string => (one.status === "completed" ? JSON.stringify(one.result ?? null) : "");
 
-function entriesOf(responses: readonly CallResponse[], given: { all: boolean; told: string; room: number }): Entry[] {
+function entriesOf(responses: readonly CallResponse[], given: { told: string; room: number }): Entry[] {
   const texts = responses.map(textOf);
   const isSmall = texts.reduce((sum, text) => sum + bytesOf(text), 0) <= smallBytes;
   let { room } = given;
@@ -54,8 +47,7 @@ function entriesOf(responses: readonly CallResponse[], given: { all: boolean; to
     const { result: _, ...entry } = one;
     const text = texts[place] ?? "";
     const bytes = bytesOf(text);
-    if (!(given.all || isWrite(one.function)) || given.told.includes(text)) return { ...entry, bytes };
-    if (bytes > room) return given.all ? { ...entry, result: omission(bytes) } : { ...entry, bytes };
+    if (!isWrite(one.function) || given.told.includes(text) || bytes > room) return { ...entry, bytes };
     room -= bytes;
     return one;
   });
@@ -73,10 +65,10 @@ function joined(entries: readonly Entry[]): Entry[] {
   return groups;
 }
 
-/** Stands where a value would be that the answer has no room for. */
+/** Stands where the last value would be that the answer has no room for. */
 const omission = (bytes: number) => ({
   omitted_bytes: bytes,
-  message: `These ${bytes} bytes do not fit: an answer has room for ${roomBytes} in all. Let the last line pick what you need, as in [x.id for x in page.items], or ask for a smaller page_size.`,
+  message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. Let the last line pick what you need, as in [x.id for x in page.items], ask for a smaller page_size, or for results: "all".`,
 });
 
 /** Stands for the last value of a program that failed before it came to one: what the last call brought. */

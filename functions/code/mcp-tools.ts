@@ -4,15 +4,15 @@ import type { Response } from "../../shared/answer.ts";
 import { Problem, problemBody } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";
 import { brief } from "./brief.ts";
-import type { CodeResponse } from "./envelope.ts";
+import { CodeResponse } from "./envelope.ts";
 import { execute, refusal } from "./execute.ts";
 import { errorCodes, failure, type Call, type Id } from "./json-rpc.ts";
 import { clip } from "./mistake.ts";
 import { executeOnce } from "./once.ts";
-import { queryName, ToolArguments, toolNames } from "./tool.ts";
+import { queryName, resultsUnsaid, ToolArguments, toolNames } from "./tool.ts";
 
 /**
- * Runs the program of a `tools/call`. Whatever a model can mend is a tool error (`isError`), never a protocol error:
+ * Runs the program of a `tools/call`: the text is the A2A response, whole, unless less is asked for. Whatever a model can mend is a tool error (`isError`), never a protocol error:
  * models see only those. An unknown tool is one for the client.
  */
 export async function callTool(
@@ -25,7 +25,9 @@ export async function callTool(
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
   const given = ToolArguments.safeParse(params["arguments"]);
   const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
-  const content = [{ type: "text", text: JSON.stringify(brief(envelope, given.data?.results)) }];
+  const results = given.data?.results ?? resultsUnsaid[tool];
+  const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : brief(envelope));
+  const content = [{ type: "text", text }];
   return respond(id, { content, isError: envelope.status === "failed" });
 }
 

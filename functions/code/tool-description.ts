@@ -11,16 +11,16 @@ import { parametersOf } from "./signature.ts";
  * by itself stands first.
  */
 export const executeDescription = (): string =>
-  `Runs a program of calls to the ${productName} and answers with the value of its last line.
+  `Runs a program of calls to the ${productName} and answers each call's result and the last line's value; results="last": that value alone.
 
 ${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
 
-${notation([...catalogue.values()])} Before | they only read, after it they change something.
+${notation([...catalogue.values()])} Those after | change something.
 ${catalogueText(() => true)}`;
 
 /** The same for programs that only read. `other` is the tool for the rest. */
 export const queryDescription = (other: string): string =>
-  `Runs a program of calls that only read; ${other} takes the same programs and calls that change something.
+  `Runs a program of calls that only read and answers the last line's value; ${other} takes the same programs and calls that change something.
 
 ${language(`ws = workspaces.list(account_id="…").items[0]`)}
 
@@ -29,13 +29,13 @@ ${catalogueText(({ route }) => route.access === "read")}`;
 
 const language = (
   begin: string,
-): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …, and the last line is the answer: let it pick what you need.
+): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …; let the last pick what you need.
 ${begin}
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
-Arguments have names. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions; accounts.list() tells your accounts.
-The program is checked before anything runs: an error names the line and the mending, and nothing was done. If a call fails while running, those before it stand, what they made is in "responses", and the rest is skipped: send only what is left.
+Arguments are named. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
+All is checked before anything runs: an error then names line and mending, and nothing was done. If a call fails later, those before it stand, their results are in "responses"; send only what is left.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
 const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
@@ -46,7 +46,7 @@ function notation(functions: readonly CodeFunction[]): string {
     const without = members.filter(({ places }) => !places.has("account_id"));
     return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
   });
-  return `Functions, by prefix: "tags: list(…)" is tags.list. ? is optional, … is page?, page_size? and answers {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
+  return `Functions, by prefix: "tags: list(…)" is tags.list. ? is optional, … is page?, page_size?, answered {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
 }
 
 /** `auth.groups.members.add` is one of `auth.groups.members`. */

@@ -1,12 +1,21 @@
 import * as z from "zod";
 
-import { Results } from "./brief.ts";
 import { CodeRequest } from "./envelope.ts";
 import { queryDescription, executeDescription } from "./tool-description.ts";
 
 export const executeName = "service_execute";
 export const queryName = "service_query";
 export const toolNames = [executeName, queryName] as const;
+
+/** Which results of calls an answer holds beside the last value. */
+const Results = z.enum(["all", "last"]);
+type Results = z.output<typeof Results>;
+
+/** What a tool answers where the caller does not say. */
+export const resultsUnsaid: Readonly<Record<(typeof toolNames)[number], Results>> = {
+  [executeName]: "all",
+  [queryName]: "last",
+};
 
 /** What both tools take: the specified `code`, and what is ours. */
 export const ToolArguments = z.strictObject({
@@ -19,7 +28,7 @@ export const ToolArguments = z.strictObject({
     .optional()
     .meta({ description: "Send a program again with the same one, after a time-out, and nothing is done twice." }),
   results: Results.optional().meta({
-    description: "last (the default): the last value, and of what only reads just the size; all: every call's result.",
+    description: `all: every call's result, if not said by ${executeName}; last: the last value, and of what only reads just the size, if not said by ${queryName}.`,
   }),
 });
 

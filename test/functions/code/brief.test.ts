@@ -33,7 +33,7 @@ const failed = (error: Partial<CodeResponse["error"]> = {}): Partial<CodeRespons
   error: { code: "not_found", message: "m", line: 1, column: 1, ...error },
 });
 
-test("small results are told as they are specified, byte for byte", () => {
+test("of small results nothing is left out", () => {
   const whole = envelope(page(10), [read(page(10))]);
   expect(JSON.stringify(brief(whole))).toBe(JSON.stringify(whole));
 });
@@ -51,11 +51,9 @@ test("of what only reads, the size is told, and how many calls there were", () =
 
 test("what the last value holds stands there once", () => {
   const [one, other] = [page(100), { id: "w-1", name: "x".repeat(3_000) }];
-  for (const results of ["last", "all"] as const) {
-    const { responses } = brief(envelope([one], [read(one)]), results) as CodeResponse;
-    expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
-    expect(JSON.stringify(brief(envelope([other], [write(other)]), results)).length).toBeLessThan(3_500);
-  }
+  const { responses } = brief(envelope([one], [read(one)])) as CodeResponse;
+  expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
+  expect(JSON.stringify(brief(envelope([other], [write(other)]))).length).toBeLessThan(3_500);
 });
 
 test("what a write brought is told where the last value does not, as far as there is room", () => {
@@ -70,25 +68,12 @@ test("what a write brought is told where the last value does not, as far as ther
   expect(bytes(responses)).toBeLessThan(10_000);
 });
 
-test("all results are told on request, and what has no room says what to do, which then helps", () => {
-  const [small, large] = [page(100), "x".repeat(70_000)];
-  const answer = brief(envelope(1, [read(small), read(large, 1), read(small, 2)]), "all");
-  expect(answer).toMatchObject({
-    responses: [
-      read(small),
-      {
-        index: 1,
-        status: "completed",
-        result: { omitted_bytes: 70_002, message: expect.stringContaining("last line") },
-      },
-      read(small, 2),
-    ],
-  });
-});
-
-test("a last value that is too large is replaced by how large it is, and a smaller one is told", () => {
+test("a last value that is too large is replaced by how large it is and what to do, and a smaller one is told", () => {
   const answer = brief(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
-  expect(answer).toMatchObject({ result: { last_value: { omitted_bytes: 65_537 } }, responses: [{ bytes: 65_537 }] });
+  expect(answer).toMatchObject({
+    result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
+    responses: [{ bytes: 65_537 }],
+  });
   expect(bytes(brief(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
 });
 
@@ -117,28 +102,54 @@ test("a program that failed tells what its writes brought, and its error once", 
   expect((mistaken as CodeResponse).error).toEqual({ code: "not_found", message: "m", line: 1, column: 1 });
 });
 
-async function call(account: Account, args: object) {
-  const params = { name: "service_execute", arguments: args };
-  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+async function call(account: Account, args: object, name = "service_execute") {
+  const body = { jsonrpc: "2.0", id: "r", method: "tools/call", params: { name, arguments: args } };
   const answer = await request("POST", "/v1/public/mcp", { token: account.owner.token, body });
   const { text } = answer.body.result.content[0];
-  return { tokens: encode(text).length, envelope: JSON.parse(text) };
+  return { tokens: encode(text).length, text, envelope: JSON.parse(text) };
 }
+
+test("the text over MCP is the A2A response, whole, unless less is asked for, as service_query does by itself", async () => {
+  const account = await newAccount();
+  const list = `workspaces.list(account_id="${account.id}")`;
+  await call(account, { code: `[workspaces.add(account_id="${account.id}", name=f"W {i}").id for i in range(12)]` });
+  const code = `[${list}.total for i in range(5)]`;
+  const sent = { token: account.owner.token, body: { request_id: "r", session_id: "s", code } };
+  const whole = (await request("POST", "/v1/public/a2a", sent)).text;
+  expect(Buffer.byteLength(whole)).toBeGreaterThan(10_000);
+  expect((await call(account, { code })).text).toBe(whole);
+  expect((await call(account, { code, results: "all" }, "service_query")).text).toBe(whole);
+  const short = await call(account, { code, results: "last" });
+  expect(short.envelope.responses).toEqual([expect.objectContaining({ calls: 5, bytes: expect.any(Number) })]);
+  expect((await call(account, { code }, "service_query")).text).toBe(short.text);
+  const failing = { code: `${list}\nworkspaces.add(account_id="${account.id}", name="W 1")` };
+  const failed = await request("POST", "/v1/public/a2a", {
+    ...sent,
+    body: { ...sent.body, ...failing, request_id: "f" },
+  });
+  const told = JSON.parse(failed.text);
+  expect(told.error.code).toBe("workspace_name_taken");
+  const { envelope } = await call(account, failing);
+  // What differs is the id of the request, and what to do, as only the A2A request can be sent again.
+  const same = (one: CodeResponse) => ({ ...one, request_id: "", error: one.error?.code, responses: one.responses[0] });
+  expect(same(envelope)).toEqual(same(told));
+}, 30_000);
 
 test("what a program picks over MCP costs what was picked, and not what it looked through", async () => {
   const account = await newAccount();
   const names = `[workspaces.add(account_id="${account.id}", name=f"Workspace {i}").id for i in range(60)]`;
-  const made = await call(account, { code: names });
+  const pick = (code: string) => call(account, { code, results: "last" });
+  const made = await pick(names);
   expect(made.envelope.result.last_value).toHaveLength(60);
   const list = `workspaces.list(account_id="${account.id}", page_size=100)`;
-  const count = await call(account, { code: `len([w for w in ${list}.items if w.name == "Workspace 7"])` });
+  const count = await pick(`len([w for w in ${list}.items if w.name == "Workspace 7"])`);
   expect([count.envelope.result.last_value, count.tokens < 60]).toEqual([1, true]);
-  const looped = await call(account, { code: `[${list}.total for i in range(60)]` });
+  const looped = await pick(`[${list}.total for i in range(60)]`);
   expect(looped.tokens).toBeLessThan(250);
-  const whole = await call(account, { code: list });
-  const both = await call(account, { code: `${list}\n1`, results: "all" });
-  expect(both.envelope.responses[0].result).toEqual(whole.envelope.result.last_value);
-  expect(whole.tokens / both.tokens).toBeLessThan(1.05);
+  const listed = await pick(list);
+  const whole = await call(account, { code: `${list}\n1` });
+  expect(whole.envelope.responses[0].result).toEqual(listed.envelope.result.last_value);
+  expect(listed.tokens / whole.tokens).toBeLessThan(1.05);
 }, 30_000);
 
 test("the envelope over HTTP keeps every result", async () => {

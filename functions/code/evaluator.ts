@@ -7,10 +7,10 @@ import { inputOf, invalidInput } from "./arguments.ts";
 import type { Checked, Site, Step } from "./checker.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
 import { LanguageError, type Mistake } from "./mistake.ts";
-import { responsesOf, shownValue } from "./responses.ts";
+import { responsesOf, shownValue, tooLarge } from "./responses.ts";
 import { runSteps, type Outcome, type Perform, type Failed } from "./runner.ts";
 import { noHoldings, noteCall, type Holdings } from "./standing.ts";
-import type { Call } from "./syntax.ts";
+import type { Call, Position } from "./syntax.ts";
 import { noteAnswer, type Withheld } from "./withheld.ts";
 
 export const budgetMs = 20_000;
@@ -68,14 +68,18 @@ export async function evaluate(
   const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
   const outcome = await runSteps(steps, { perform, atOnce, writes, session });
   const failed = outcome.ran.find((one): one is Failed => "error" in one && !isOutOfTime(one.error));
-  const error = outcome.failure && explain(mistakeOf(outcome.failure.error, failed, siteOf, door));
+  const last = lastOf(steps, outcome);
+  const mistake = outcome.failure
+    ? mistakeOf(outcome.failure.error, failed, siteOf, door)
+    : tooLarge(last.value, last.at);
+  const error = mistake && explain(mistake);
   const completed = steps
     .slice(0, outcome.failure?.step)
     .map((step, place) => ({ step, value: outcome.values[place] }));
   const responses = responsesOf(outcome, steps, siteOf, error);
   return {
     responses,
-    lastValue: shownValue(lastValueOf(steps, outcome)),
+    lastValue: !error ? last.value : outcome.failure ? shownValue(last.value) : null,
     completed,
     holdings,
     withheld,
@@ -96,13 +100,14 @@ const keyOf = (key: string, index: number, path: readonly number[]): string =>
  * The value of the last statement that holds a call, or of the last line where that is no assignment; of a program that
  * failed the last value that a call brought.
  */
-function lastValueOf(steps: readonly Step[], { ran, values, failure }: Outcome): unknown {
+function lastOf(steps: readonly Step[], { ran, values, failure }: Outcome): { value: unknown; at: Position } {
+  const start = { line: 1, column: 1 };
   if (failure) {
     const last = ran.findLast((one) => "value" in one);
-    return last && "value" in last ? last.value : null;
+    return last && "value" in last ? { value: last.value, at: last.call.at } : { value: null, at: start };
   }
   const last = steps.findLastIndex(({ sites, statement }) => sites.length > 0 || statement.target === undefined);
-  return values[last] ?? null;
+  return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
 }
 
 const isOutOfTime = (error: unknown): boolean => error instanceof LanguageError && error.mistake.code === "out_of_time";

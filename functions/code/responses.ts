@@ -1,8 +1,8 @@
 import type { Site, Step } from "./checker.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
-import { LanguageError } from "./mistake.ts";
+import { LanguageError, type Mistake } from "./mistake.ts";
 import type { Outcome } from "./runner.ts";
-import type { Call } from "./syntax.ts";
+import type { Call, Position } from "./syntax.ts";
 
 export const resultLimitBytes = 1_048_576;
 /** Escaped, an answer may be as many times as long: with all the rest it stays below the 6 MB that a Lambda may answer. */
@@ -57,8 +57,16 @@ const omission = (bytes: number): { omitted_bytes: number; message: string } => 
   message: `The call ran, but the ${bytes} bytes of its result do not fit: an answer has room for ${resultLimitBytes} in all. A variable holds all of it, so pick what you need, as in [x.id for x in page.items], or ask for a smaller page_size.`,
 });
 
-/** The last value as it is answered: it has as much room as all the results together. */
+/** The value of a call as the last value of a program that failed: it has as much room as all the results together. */
 export function shownValue(value: unknown): unknown {
   const { bytes, room } = measure(value);
   return room <= resultLimitBytes ? value : omission(bytes);
+}
+
+/** Why a value is no result of a program: it takes more room than an answer has; undefined where it fits. */
+export function tooLarge(value: unknown, at: Position): Mistake | undefined {
+  const { room } = measure(value);
+  if (room <= resultLimitBytes) return undefined;
+  const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most: let the last line pick what you need, as in [x.id for x in page.items], go over fewer items, or ask for a smaller page_size.`;
+  return { code: "result_too_large", message, at };
 }

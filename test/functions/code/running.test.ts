@@ -129,9 +129,33 @@ test("what the answer has no room for is replaced by how much is missing, and th
   expect(Buffer.byteLength(JSON.stringify(responses))).toBeLessThan(resultLimitBytes + 20_000);
 });
 
-test("a last value that is too large by itself is replaced as well", async () => {
-  const program = `x = "${"a".repeat(60_000)}"\ny = x + x + x + x\n[notes.get(id="a").id, [y for i in range(5)]]`;
-  expect((await runToy(program, newToy())).lastValue).toMatchObject({ omitted_bytes: expect.any(Number) });
+test.each([
+  ["a value the program makes", '[notes.get(id="a").id, [y for i in range(5)]]', ["0 notes.get completed"]],
+  ["a value made without any call", "[y for i in range(5)]", []],
+  ["what a call brought", "x = notes.echo(value=[y for i in range(5)])", ["0 notes.echo completed"]],
+  ["quotes, which take more room in an answer", "notes.echo(value=[q for i in range(3)])", ["0 notes.echo completed"]],
+])("a result over 1 MiB fails with an error of its own, the calls stand: %s", async (_, last, entries) => {
+  const begin = `x = "${"a".repeat(30_000)}"; y = x + x + x + x + x + x + x + x; p = '${'"'.repeat(20_000)}'`;
+  const program = `${begin}; q = p + p + p + p + p + p\n${last}`;
+  const answer = await runToy(program, newToy());
+  expect(shown(answer)).toEqual(entries);
+  expect(answer.lastValue).toBeNull();
+  expect(answer.error).toMatchObject({ code: "result_too_large", line: 2, column: 1 });
+  expect(answer.error?.message).toMatch(/^The result takes \d+ bytes, and 1048576 are the most: let the last line pick/);
+  expect(answer.error?.message).not.toContain("The call ran");
+});
+
+test("a result of 1 MiB is answered", async () => {
+  const make = (count: number) => `x = "${"a".repeat(50_000)}"\n[x for i in range(${count})]`;
+  expect((await runToy(make(20), newToy())).lastValue).toHaveLength(20);
+  expect((await runToy(make(21), newToy())).error?.code).toBe("result_too_large");
+});
+
+test("a program that failed tells the size of the last call's value where that is too large", async () => {
+  const program = `x = "${"a".repeat(60_000)}"\nnotes.echo(value=[x for i in range(20)])\nnotes.get(id="bad")`;
+  const { error, lastValue } = await runToy(program, newToy());
+  expect(error?.code).toBe("not_found");
+  expect(lastValue).toEqual({ omitted_bytes: 1_200_061, message: expect.stringContaining("The call ran") });
 });
 
 test("calls that would begin after the time budget are skipped", async () => {

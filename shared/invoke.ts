@@ -39,7 +39,8 @@ export type Outcome = {
  * (403, 404), replay or run, shape the output. Only what the output schema declares can leave.
  */
 export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
-  const principal = route.public ? stranger(door) : await door.authenticate();
+  // Who sends a program is known, and charged for all of its calls.
+  const principal = route.public && door.paid !== true ? stranger(door) : await door.authenticate();
   // At the same time: a caller far from the limit does not wait for it.
   const [charged, decided] = await Promise.allSettled([
     chargeFor(route, raw, principal, door),
@@ -87,7 +88,7 @@ async function refusedOrDone(
   return { input, output: done.replay, replayed: true, permissions };
 }
 
-/** Whoever calls a public route: nobody in particular, told apart by their address for the rate limit. */
+/** Whoever calls a public route over REST: nobody in particular, told apart by their address for the rate limit. */
 const stranger = ({ sourceIp = "" }: Door): Principal => ({
   type: "user",
   id: `ip/${networkOf(sourceIp)}`,

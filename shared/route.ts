@@ -102,7 +102,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   limit?: LimitClass;
   /** What the Lambda of this route uses beside the table: `secrets` seals and opens, `files` signs addresses. */
   uses?: readonly Port[];
-  /** Whether it takes no credential at all, and so is no function of code mode; `open` says why. */
+  /** Whether it takes no credential at all over REST; `open` says why. What it does is not its caller's doing. */
   public?: boolean;
   /** Whether a suspended account may still do it: what makes it active again. */
   whileSuspended?: boolean;

@@ -83,11 +83,9 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
           const { account, example, ids } = shared ?? (await sceneOf(route));
           const wanted = (name: string) => taken.includes(name) || (ownPath && Object.hasOwn(route.params.shape, name));
           const sent = grounded(route, withIds(input, ids), example, wanted);
-          if (!route.public) {
-            const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
-            checkOutcome(keyOf(route), ran);
-            expectMeant(ran);
-          }
+          const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
+          checkOutcome(keyOf(route), ran);
+          expectMeant(ran);
           expectMeant(await sendInput(route, sent, account.owner.token));
         }),
         { numRuns: runsFor(8, 200) },
@@ -123,7 +121,7 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
             const answer = await sendInput(route, based, token);
             expect({ ...answer, headers: {} }).toMatchObject({ status });
             if (loc) expect(answer.body.detail).toContainEqual(expect.objectContaining({ loc }));
-            if (inPrograms && !route.public) await expectRefusedProgram(route, based, loc, fresh.token);
+            if (inPrograms) await expectRefusedProgram(route, based, loc, fresh.token);
           } finally {
             // Also after a failure: what is tried next is not blamed for it.
             stored = await storedOf(account);

@@ -23,7 +23,7 @@ const document = openApiDocument() as { paths: Record<string, Record<string, { o
 const comparable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
-      /^(id|idp_name|secret|setup_key|password|hosted_page|duration_ms|token.*)$|_(at|id|ids)$/.test(key)
+      /^(id|idp_name|secret|setup_key|password|hosted_page|duration_ms|\w*token\w*)$|_(at|id|ids)$/.test(key)
         ? typeof member
         : member,
     )
@@ -76,7 +76,6 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
     const rest = await callRest(route, await exampleOf(route, one), one.owner.token);
     expect(rest.status).toBe(route.status);
     expect(route.output.safeParse(rest.body).success).toBe(true);
-    if (route.public) return;
     const code = await callCode(route, await exampleOf(route, other), other.owner.token);
     expect(code.body).toMatchObject({ status: "completed" });
     expect(comparable(code.body.result.last_value)).toEqual(comparable(mine(rest.body, one, other)));

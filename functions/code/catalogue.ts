@@ -3,12 +3,8 @@ import { catalogueOf, type Catalogue } from "./code-function.ts";
 import { discoveryRoutes } from "./discovery.ts";
 import { sessionRoutes } from "./session-functions.ts";
 
-/** What code mode offers: every route but those that take no credential, and what is about programs themselves. */
-export const catalogue: Catalogue = catalogueOf([
-  ...routes.filter((route) => !route.public),
-  ...sessionRoutes,
-  ...discoveryRoutes(() => catalogue),
-]);
+/** What code mode offers: every route, and what is about programs themselves. */
+export const catalogue: Catalogue = catalogueOf([...routes, ...sessionRoutes, ...discoveryRoutes(() => catalogue)]);
 
 /** Whether a function changes something. */
 export const isWrite = (name: string): boolean => catalogue.get(name)?.route.access === "write";

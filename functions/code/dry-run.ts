@@ -32,7 +32,11 @@ export const accountsIn = (sites: readonly Site[]): string[] => [
   ...new Set(sites.flatMap(({ account }) => account ?? [])),
 ];
 
-function isHeld({ params, capability, scope, subject }: Route, permissions: Permissions | undefined): boolean | null {
+function isHeld(
+  { public: isPublic, params, capability, scope, subject }: Route,
+  permissions: Permissions | undefined,
+): boolean | null {
+  if (isPublic) return true;
   if (!Object.hasOwn(params.shape, "account_id")) return capability === null ? true : null;
   if (permissions === undefined) return null;
   if (capability === null) return permissions.member;

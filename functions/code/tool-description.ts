@@ -34,8 +34,8 @@ ${begin}
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
-Arguments are named. functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
-All is checked before anything runs: an error then names line and mending, and nothing was done. If a call fails later, those before it stand, their results are in "responses"; send only what is left.
+functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
+All is checked first: an error then names line and mending, and nothing was done. If a call fails later, those before it stand: send only what is left.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
 const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
@@ -46,7 +46,7 @@ function notation(functions: readonly CodeFunction[]): string {
     const without = members.filter(({ places }) => !places.has("account_id"));
     return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
   });
-  return `Functions, by prefix: "tags: list(…)" is tags.list. ? is optional, … is page?, page_size?, answered {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
+  return `Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
 }
 
 /** `auth.groups.members.add` is one of `auth.groups.members`. */

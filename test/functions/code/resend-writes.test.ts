@@ -11,7 +11,7 @@ import { storedOf } from "../../support/doors.ts";
 import { examples } from "../../support/examples.ts";
 import { newAccount } from "../../support/world.ts";
 
-const writes = routes.filter(({ access, public: isPublic }) => access === "write" && !isPublic);
+const writes = routes.filter(({ access }) => access === "write");
 
 describe.each(writes.map((route) => [route.name, route] as const))("%s in a program that was cut off", (_, route) => {
   test("is done once, and answered as it was the first time when the program is sent again, if its answer may be kept", async () => {

@@ -5,6 +5,7 @@ import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } fr
 import type { Principal } from "./auth/principal.ts";
 import { InvalidInput, notFound, Problem } from "./errors.ts";
 import type { ParsedInput } from "./input.ts";
+import { isStopped } from "./may-call.ts";
 import type { Located, Route } from "./route.ts";
 import type { Table } from "./table/table.ts";
 
@@ -16,6 +17,12 @@ export type Authorized = {
   scopes?: Scope[] | undefined;
 };
 
+/** The account that a request is about: that of the path, or of the query where it may be asked about one. */
+export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query">): string | undefined {
+  const id = params["account_id"] ?? query["account_id"];
+  return typeof id === "string" ? id : undefined;
+}
+
 /** 401 is settled: 404, 422, 403, or what the principal may do with what. */
 export async function authorize(
   route: Route,
@@ -23,8 +30,8 @@ export async function authorize(
   principal: Principal,
   table: Table,
 ): Promise<Authorized> {
-  const accountId = input.params["account_id"];
-  if (typeof accountId !== "string" || route.public) {
+  const accountId = accountIn(input);
+  if (accountId === undefined || route.public) {
     const found = await route.subject?.find(input, table);
     if (route.subject && !(found && (await isServed(table, found)))) throw missing(route, input);
     return { permissions: noPermissions, found };
@@ -39,8 +46,7 @@ export async function authorize(
   if (!permissions.member) throw notFound();
   if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, scopes, permissions);
   if (route.subject && !found) throw missing(route, input);
-  const isStopped = accountStatus === "closed" || (accountStatus === "suspended" && !route.whileSuspended);
-  if (route.access === "write" && isStopped) {
+  if (isStopped(route, accountStatus)) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
   }
   return { permissions, found, scopes };
@@ -57,8 +63,8 @@ export async function mayStill(
   principal: Principal,
   table: Table,
 ): Promise<Permissions | undefined> {
-  const accountId = input.params["account_id"];
-  if (typeof accountId !== "string") return noPermissions;
+  const accountId = accountIn(input);
+  if (accountId === undefined) return noPermissions;
   const { permissions: own } = await standingOf(table, principal, accountId, false);
   const { permissions } = await asSuperAdmin(table, principal, accountId, { permissions: own });
   return permissions.member && isAllowed(route, scopes, permissions) ? permissions : undefined;
@@ -83,9 +89,9 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
   return covers(permissions, capability, scopes ?? []);
 }
 
-/** Whether a list would show these permissions less than the whole account. */
+/** Whether the answer would show these permissions less than the whole account. */
 const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
-  scope === "visible" && capability !== null && !covers(permissions, capability, []);
+  scope === "visible" && !(capability === null ? permissions.everything : covers(permissions, capability, []));
 
 /**
  * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.

@@ -1,6 +1,6 @@
 import type { Permissions } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
-import { authorize, mayStill, type Authorized } from "./authorize.ts";
+import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
 import type { Author } from "./changes/record.ts";
 import { recorder } from "./changes/recorder.ts";
 import { InvalidInput, Problem } from "./errors.ts";
@@ -96,9 +96,9 @@ const stranger = ({ sourceIp = "" }: Door): Principal => ({
   groups: [],
 });
 
-async function chargeFor(route: Route, { params }: RawInput, principal: Principal, door: Door): Promise<void> {
-  const accountId = route.public ? undefined : params["account_id"];
-  const isAccountId = typeof accountId === "string" && accountId.length === 36;
+async function chargeFor(route: Route, raw: RawInput, principal: Principal, door: Door): Promise<void> {
+  const accountId = route.public ? undefined : accountIn(raw);
+  const isAccountId = accountId?.length === 36;
   const isPaid = door.paid === true && route.limit === "default";
   if (isPaid && !isAccountId) return;
   await door.charge({

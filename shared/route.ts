@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Capability } from "./auth/capabilities.ts";
-import type { Permissions, Scope } from "./auth/permissions.ts";
+import type { Permissions, ResourceType, Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { Commit } from "./changes/recorder.ts";
 import type { ProblemCode } from "./errors.ts";
@@ -31,6 +31,8 @@ export type Located<T> = {
 export type Subject<I, T> = {
   /** Where the input names it. In the path, one that is missing or unseen is a 404; elsewhere a 422 at that place. */
   at: "path" | readonly string[] | ((input: I) => readonly string[]);
+  /** The kinds of its scopes: a grant that is narrowed to something else never suffices. */
+  within: readonly ResourceType[];
   /** Undefined when the account has no such thing, or the input names none. */
   find: (input: I, table: Reader) => Promise<Located<T> | undefined>;
   /** What is told where one is missing that is not in the path. */

@@ -8,6 +8,7 @@ export const workspaceInBody: Subject<
   StoredWorkspace
 > = {
   at: ["body", "workspace_id"],
+  within: ["workspace"],
   missing: noSuchWorkspace,
   find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
 };
@@ -18,6 +19,7 @@ export const workspaceInQuery: Subject<
   StoredWorkspace
 > = {
   at: ["query", "workspace_id"],
+  within: ["workspace"],
   missing: noSuchWorkspace,
   find: ({ params, query }, table) => locatedWorkspace(table, params.account_id, query.workspace_id),
 };

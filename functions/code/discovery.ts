@@ -1,6 +1,9 @@
 import * as z from "zod";
 
+import { accountKey, StoredAccount } from "../../shared/accounts/account.ts";
 import { InvalidInput, problemOf } from "../../shared/errors.ts";
+import { Id } from "../../shared/ids.ts";
+import { mayCall } from "../../shared/may-call.ts";
 import { defineRoute, type Route } from "../../shared/route.ts";
 import type { Catalogue, CodeFunction } from "./code-function.ts";
 import { exampleOf } from "./example.ts";
@@ -60,14 +63,21 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     path,
     name: "functions.list",
     summary: "List the functions of code mode",
-    description: "Every function that a program may call, or those whose names begin with a prefix.",
+    description:
+      "Every function that a program may call, or those whose names begin with a prefix. With `account_id` exactly those that you may call in that account, be it for a few of its things only; while it is suspended or closed, what changes it is left out.",
+    scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "What the names begin with.", example: "mailboxes." }),
+      account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
     }),
     output: functions("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
-    run: async ({ query: { prefix = "" } }) => ({
-      functions: [...catalogue().values()].filter(({ route }) => route.name.startsWith(prefix)).map(summaryOf),
-    }),
+    problems: ["not_found"],
+    run: async ({ query: { prefix = "", account_id: accountId } }, { permissions, table }) => {
+      const account = accountId === undefined ? undefined : await table.get(accountKey(accountId), StoredAccount);
+      const isListed = ({ route }: CodeFunction): boolean =>
+        route.name.startsWith(prefix) && (accountId === undefined || mayCall(route, permissions, account?.status));
+      return { functions: [...catalogue().values()].filter(isListed).map(summaryOf) };
+    },
   }),
   defineRoute({
     ...common,

@@ -1,5 +1,6 @@
-import { covers, holdsAnywhere, type Permissions } from "../../shared/auth/permissions.ts";
+import type { Permissions } from "../../shared/auth/permissions.ts";
 import type { Door } from "../../shared/invoke.ts";
+import { reachOf } from "../../shared/may-call.ts";
 import type { Route } from "../../shared/route.ts";
 import { gathered } from "../../shared/table/gathered.ts";
 import type { Site } from "./checker.ts";
@@ -32,16 +33,9 @@ export const accountsIn = (sites: readonly Site[]): string[] => [
   ...new Set(sites.flatMap(({ account }) => account ?? [])),
 ];
 
-function isHeld(
-  { public: isPublic, params, capability, scope, subject }: Route,
-  permissions: Permissions | undefined,
-): boolean | null {
-  if (isPublic) return true;
-  if (!Object.hasOwn(params.shape, "account_id")) return capability === null ? true : null;
+function isHeld(route: Route, permissions: Permissions | undefined): boolean | null {
+  const isInAccount = Object.hasOwn(route.params.shape, "account_id");
+  if (route.public || (!isInAccount && permissions === undefined)) return true;
   if (permissions === undefined) return null;
-  if (capability === null) return permissions.member;
-  if (covers(permissions, capability, [])) return true;
-  if (!holdsAnywhere(permissions, capability)) return false;
-  if (scope === "visible") return true;
-  return scope === undefined && subject === undefined ? false : null;
+  return { all: true, some: null, none: false }[reachOf(route, permissions)];
 }

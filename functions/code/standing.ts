@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { asSuperAdmin, standingOf } from "../../shared/auth/access.ts";
 import { capabilitiesOf, covers, HeldGrant, noPermissions, type Permissions } from "../../shared/auth/permissions.ts";
+import { accountIn } from "../../shared/authorize.ts";
 import type { Door, Outcome } from "../../shared/invoke.ts";
 import type { Route } from "../../shared/route.ts";
 import { gathered } from "../../shared/table/gathered.ts";
@@ -29,9 +30,9 @@ const mostAccounts = 20;
 
 /** Notes what a call was allowed by. */
 export function noteCall(holdings: Holdings, route: Route, { input, output, permissions }: Outcome): void {
-  const accountId = input.params["account_id"];
+  const accountId = accountIn(input);
   const shown = accountsShown(route, output);
-  if (typeof accountId === "string") {
+  if (accountId !== undefined) {
     noteHeld(holdings, accountId, permissions);
     holdings.mayLeave ||= isNarrowed(route, permissions);
   } else if (shown) for (const id of shown) noteHeld(holdings, id, noPermissions);

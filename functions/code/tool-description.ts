@@ -43,11 +43,14 @@ const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route })
 /** How the lines are read; only those functions are named that are an exception. */
 function notation(functions: readonly CodeFunction[]): string {
   const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
-    const without = members.filter(({ places }) => !places.has("account_id"));
+    const without = members.filter((fn) => !needsAccount(fn));
     return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
   });
-  return `Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All take account_id but ${free.join(", ")}.`;
+  return `Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All need account_id but ${free.join(", ")}.`;
 }
+
+const needsAccount = (fn: CodeFunction): boolean =>
+  parametersOf(fn).some(({ name, required }) => name === "account_id" && required);
 
 /** `auth.groups.members.add` is one of `auth.groups.members`. */
 const byPrefix = (functions: readonly CodeFunction[]): Map<string, CodeFunction[]> =>
@@ -67,7 +70,7 @@ const paging = new Set(["page", "page_size"]);
 
 /** `list(…, status?)`: without what is said once for all. */
 function shortSignature(fn: CodeFunction): string {
-  const parameters = parametersOf(fn).filter(({ name }) => name !== "account_id");
+  const parameters = parametersOf(fn).filter(({ name, required }) => name !== "account_id" || !required);
   const isPaged = parameters.some(({ name }) => paging.has(name));
   const own = parameters.filter(({ name }) => !paging.has(name));
   const shown = [...(isPaged ? ["…"] : []), ...own.map(({ name, required }) => (required ? name : `${name}?`))];

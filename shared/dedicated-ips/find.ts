@@ -21,6 +21,7 @@ type IpParams = z.output<typeof IpParams>;
 /** The dedicated IP in the path of a route that takes a capability on the whole account. */
 export const ipInPath: Subject<{ params: IpParams }, StoredIp> = {
   at: "path",
+  within: [],
   find: async ({ params: { account_id, dedicated_ip_id } }, table) => {
     const ip = await ipById(table, account_id, dedicated_ip_id);
     return ip && { id: ip.id, scopes: [], thing: ip };

@@ -20,6 +20,7 @@ type Found = { record: StoredRecord; domain: StoredDomain };
 /** The record in the path of a route, with its domain. */
 export const recordInPath: Subject<{ params: z.output<typeof RecordParams> }, Found> = {
   at: "path",
+  within: ["domain", "workspace"],
   find: async ({ params: { account_id, record_id } }, table) => {
     const record = await recordById(table, account_id, record_id);
     const domain = record && (await domainById(table, account_id, record.domain_id));

@@ -45,9 +45,12 @@ const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
   thing: domain,
 });
 
+const within = ["domain", "workspace"] as const;
+
 /** The domain in the path of a route. */
 export const domainInPath: Subject<{ params: z.output<typeof DomainParams> }, StoredDomain> = {
   at: "path",
+  within,
   find: async ({ params }, table) => {
     const domain = await domainByName(table, params.account_id, params.domain);
     return domain && locatedDomain(domain);
@@ -57,6 +60,7 @@ export const domainInPath: Subject<{ params: z.output<typeof DomainParams> }, St
 /** The domain that the body of a route names. */
 export const domainInBody: Subject<{ params: { account_id: string }; body: { domain: string } }, StoredDomain> = {
   at: ["body", "domain"],
+  within,
   missing: noSuchDomain,
   find: async ({ params, body }, table) => {
     const domain = await domainByRef(table, params.account_id, body.domain);
@@ -67,6 +71,7 @@ export const domainInBody: Subject<{ params: { account_id: string }; body: { dom
 /** The domain that the query of a route names. */
 export const domainInQuery: Subject<{ params: { account_id: string }; query: { domain: string } }, StoredDomain> = {
   at: ["query", "domain"],
+  within,
   missing: noSuchDomain,
   find: async ({ params, query }, table) => {
     const domain = await domainByRef(table, params.account_id, query.domain);

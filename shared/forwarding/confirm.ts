@@ -102,6 +102,7 @@ const deadLink =
 /** The rule that a link's token is about. */
 export const tokenInBody: Subject<{ body: { token: string } }, { accountId: string; ruleId: string; hash: string }> = {
   at: ["body", "token"],
+  within: [],
   missing: deadLink,
   find: async ({ body }, table) => {
     const hash = hashOfToken(body.token);

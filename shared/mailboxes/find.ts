@@ -46,6 +46,7 @@ export const scopesOfMailbox = ({ mailbox, domain }: FoundMailbox): Scope[] => [
 /** The mailbox in the path of a route, with its domain. */
 export const mailboxInPath: Subject<{ params: { account_id: string; mailbox: string } }, FoundMailbox> = {
   at: "path",
+  within: ["mailbox", "domain", "workspace"],
   find: async ({ params }, table) => {
     const thing = await mailboxByRef(table, params.account_id, params.mailbox);
     return thing && { id: thing.mailbox.id, scopes: scopesOfMailbox(thing), thing };

@@ -62,5 +62,6 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   name: N,
 ): Subject<{ params: { account_id: string } & Record<N, string> }, T> => ({
   at: "path",
+  within: [family.type, "domain", "workspace"],
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });

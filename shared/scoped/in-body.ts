@@ -18,6 +18,7 @@ type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
 /** What the body of a route narrows something to: a domain, a workspace, or nothing, which is the account. */
 export const scopeInBody: Subject<ScopeInput, MailScope> = {
+  within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],
   missing: noSuchDomain.replace("domain", "domain or workspace"),
   find: async ({ params: { account_id }, body }, table) => {

@@ -13,7 +13,7 @@ const [execute, query] = tools() as [Tool, Tool];
 
 /** What a reader of a description makes of its lines: the functions with their arguments, and which change something. */
 function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
-  const free = /All take account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
+  const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
   const isFree = (name: string) => free.some((one) => one === name || (one.endsWith(".*") && inPrefix(one, name)));
   const lines = description
     .split("\n")

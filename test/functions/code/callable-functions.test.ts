@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+
+import { catalogue } from "../../../functions/code/catalogue.ts";
+import { routes } from "../../../functions/routes.ts";
+import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { idpNameOf } from "../../../shared/auth/access.ts";
+import { capabilities } from "../../../shared/auth/capabilities.ts";
+import type { Scope } from "../../../shared/auth/permissions.ts";
+import { parseInput } from "../../../shared/input.ts";
+import type { Route } from "../../../shared/route.ts";
+import { callRest } from "../../support/call.ts";
+import { exampleOf, type Example } from "../../support/examples.ts";
+import { request } from "../../support/request.ts";
+import {
+  grant,
+  newAccount,
+  newMember,
+  newServiceAccount,
+  newSuperAdmin,
+  newUser,
+  testTable,
+  type Account,
+  type User,
+} from "../../support/world.ts";
+
+const inAccount = routes.filter((route) => !route.public && "account_id" in route.params.shape);
+/** What may be called whatever one holds in an account: it is about none. */
+const always = [...catalogue.keys()].filter((name) => !inAccount.some((route) => route.name === name));
+
+const ask = (id: string, { token }: Pick<User, "token">) =>
+  request("GET", `/v1/public/functions?account_id=${id}`, { token });
+const listedFor = async ({ id }: Account, user: Pick<User, "token">): Promise<string[]> =>
+  (await ask(id, user)).body.functions.map(({ name }: { name: string }) => name);
+
+/** A user who holds a role by a group alone. */
+async function newGroupMember(account: Account, role_key: string): Promise<User> {
+  const auth = `/v1/public/accounts/${account.id}/auth`;
+  const { token } = account.owner;
+  const { body: group } = await request("POST", `${auth}/groups`, { token, body: { name: "Support" } });
+  const body = { role_key, subject_type: "group", subject_id: group.id };
+  expect((await request("POST", `${auth}/role-assignments`, { token, body })).status).toBe(201);
+  return newUser({ groups: [idpNameOf(account.id, group.id)] });
+}
+
+/** Whether a call is refused as its capability is held nowhere. */
+async function isRefused(route: Route, example: Example, { token }: Pick<User, "token">): Promise<boolean> {
+  const { status, body } = await callRest(route, example, token);
+  expect(status).not.toBe(500);
+  return status === 403 && body.required_capability === route.capability;
+}
+
+describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (name, route) => {
+  test("is listed for exactly those who may call it", async () => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const callers = await Promise.all([
+      newMember(account, { role: "viewer" }),
+      newServiceAccount(account, { role: "billing_admin" }),
+      newGroupMember(account, "credential_manager"),
+      account.owner,
+      newSuperAdmin(),
+    ]);
+    const listed = await Promise.all(callers.map(async (caller) => (await listedFor(account, caller)).includes(name)));
+    // Who is refused first: what others do may be to delete what it is about.
+    const order = callers.map((_, place) => place).toSorted((a, b) => Number(listed[a]) - Number(listed[b]));
+    const refused: boolean[] = [];
+    for (const place of order) refused[place] = await isRefused(route, example, callers[place] ?? account.owner);
+    expect(refused).toEqual(listed.map((is) => !is));
+    expect(listed.slice(-2)).toEqual([true, true]);
+  });
+});
+
+const withSubject = inAccount.filter(({ capability, subject }) => subject && capability);
+
+describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a narrowed grant", (name, route) => {
+  test("is listed where the grant may be narrowed so, and then it suffices", async () => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const pick = (shape: object) => Object.fromEntries(Object.entries(example).filter(([key]) => key in shape));
+    const { params, query, body } = route;
+    const input = parseInput(route, { params: pick(params.shape), query: pick(query.shape), body: pick(body.shape) });
+    const found = await route.subject?.find(input, testTable());
+    const capability = route.capability ?? "account.view";
+    const mayBe = async (scope: Scope) => {
+      const member = await newMember(account, { capability, scope });
+      return { member, isListed: (await listedFor(account, member)).includes(name) };
+    };
+    const types = ["workspace", "domain", "mailbox", "credential", "forwarding"] as const;
+    const listed = await Promise.all(
+      types.map((type) => mayBe(found?.scopes.find((scope) => scope.type === type) ?? { type, id: account.id })),
+    );
+    expect(types.filter((_, place) => listed[place]?.isListed)).toEqual(
+      types.filter((type) => route.subject?.within.includes(type)),
+    );
+    expect(route.subject?.within).toEqual(expect.arrayContaining((found?.scopes ?? []).map(({ type }) => type)));
+    const [own] = found?.scopes ?? [];
+    if (own) expect(await isRefused(route, example, (await mayBe(own)).member)).toBe(false);
+  });
+});
+
+test("a workspace's functions are listed for a grant on one workspace, and what is about the account is not", async () => {
+  const account = await newAccount();
+  const scope = { type: "workspace" as const, id: account.id };
+  const member = await newMember(account, { capability: "workspace.manage", scope });
+  const listed = await listedFor(account, member);
+  expect(listed).toEqual(expect.arrayContaining(["workspaces.update", "workspaces.delete", "accounts.get"]));
+  expect(listed).not.toContain("workspaces.add");
+});
+
+test("the owner and a super admin who is a viewer of the account are listed everything", async () => {
+  const account = await newAccount();
+  expect(await listedFor(account, account.owner)).toEqual([...catalogue.keys()]);
+  const admin = await newSuperAdmin();
+  await grant(account, admin, { role: "viewer" });
+  expect(await listedFor(account, admin)).toEqual([...catalogue.keys()]);
+});
+
+test("each capability adds what needs it, and membership alone is enough for the rest", async () => {
+  const account = await newAccount();
+  const base = await listedFor(account, await newMember(account, { capability: "account.view" }));
+  expect(base).toEqual(expect.arrayContaining([...always, "accounts.get", "feedback.submit"]));
+  for (const capability of capabilities) {
+    const listed = await listedFor(account, await newMember(account, { capability }));
+    const more = inAccount.filter((route) => route.capability === capability).map((route) => route.name);
+    expect(new Set(listed)).toEqual(new Set([...base, ...more]));
+  }
+});
+
+test("an account that takes no changes lists what can still be called", async () => {
+  const account = await newAccount();
+  const stopped = inAccount.filter(({ access }) => access === "write");
+  const without = (names: readonly Route[]) =>
+    [...catalogue.keys()].filter((name) => !names.some((route) => route.name === name));
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  for (const user of [account.owner, await newSuperAdmin()]) {
+    expect(await listedFor(account, user)).toEqual(without(stopped.filter(({ whileSuspended }) => !whileSuspended)));
+  }
+  await setAccountStatus(testTable(), account.id, "closed", new Date());
+  expect(await listedFor(account, account.owner)).toEqual(without(stopped));
+});
+
+test("an account that is another's or is not there is the same 404, in programs too", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const missing = "99999999-9999-4999-8999-999999999999";
+  for (const id of [other.id, missing]) {
+    const { status, body } = await ask(id, account.owner);
+    expect([status, body.code, body.detail]).toEqual([404, "not_found", (await ask(missing, newUser())).body.detail]);
+    const code = `functions.list(account_id="${id}")`;
+    const sent = { request_id: id, session_id: "s", code };
+    const ran = await request("POST", "/v1/public/a2a", { token: account.owner.token, body: sent });
+    expect(ran.body.error).toMatchObject({ code: "not_found" });
+  }
+  const wrong = await ask("mine", account.owner);
+  expect([wrong.status, wrong.body.detail[0].loc]).toEqual([422, ["query", "account_id"]]);
+});
+
+test("a prefix narrows it further, and programs are told the same", async () => {
+  const account = await newAccount();
+  const member = await newMember(account, { role: "viewer" });
+  const path = `/v1/public/functions?prefix=workspaces.&account_id=${account.id.toUpperCase()}`;
+  const { body } = await request("GET", path, { token: member.token });
+  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual(["workspaces.list", "workspaces.get"]);
+  const code = `functions.list(account_id="${account.id}", prefix="workspaces.")`;
+  const sent = { request_id: "r", session_id: "s", code };
+  const ran = await request("POST", "/v1/public/a2a", { token: member.token, body: sent });
+  expect(ran.body.result.last_value).toEqual(body);
+});

@@ -57,7 +57,6 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (nam
       newMember(account, { role: "viewer" }),
       newServiceAccount(account, { role: "billing_admin" }),
       newGroupMember(account, "credential_manager"),
-      account.owner,
       newSuperAdmin(),
     ]);
     const listed = await Promise.all(callers.map(async (caller) => (await listedFor(account, caller)).includes(name)));
@@ -66,11 +65,15 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (nam
     const refused: boolean[] = [];
     for (const place of order) refused[place] = await isRefused(route, example, callers[place] ?? account.owner);
     expect(refused).toEqual(listed.map((is) => !is));
-    expect(listed.slice(-2)).toEqual([true, true]);
+    expect(listed.at(-1)).toBe(true);
   });
 });
 
-const withSubject = inAccount.filter(({ capability, subject }) => subject && capability);
+/** One route for each way to name a thing. */
+const withSubject = inAccount.filter(
+  ({ capability, subject }, place) =>
+    capability && subject && inAccount.findIndex((other) => other.subject === subject) === place,
+);
 
 describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a narrowed grant", (name, route) => {
   test("is listed where the grant may be narrowed so, and then it suffices", async () => {

@@ -1,6 +1,4 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 
 import { StartProblem } from "./start-problem.ts";
 
@@ -16,11 +14,6 @@ const startTimeoutMs = 15_000;
 const stopTimeoutMs = 5000;
 const keptOutputChars = 2000;
 
-/** The way out where the embedded engine does not run. */
-const ownEndpoint =
-  "Start DynamoDB Local (docker run -p 8000:8000 amazon/dynamodb-local) or any compatible endpoint\n" +
-  "yourself, and set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000.";
-
 /**
  * Becomes the engine, after leaving a watcher behind that ends it when this process goes: a killed
  * process closes its end of the pipe on descriptor 3, and `read` fails. A line on it calls the watcher off.
@@ -28,19 +21,6 @@ const ownEndpoint =
 const watchedExec = `exec 3<&0
 { read -r line <&3 || kill -TERM $$; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`;
-
-/** The engine's executable. Throws `StartProblem` where there is none for this platform. */
-export function binaryPath(platform: string = process.platform, arch: string = process.arch): string {
-  const name = `@dynoxide/${platform}-${arch}`;
-  try {
-    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
-    return join(dirname(manifest), "dynoxide");
-  } catch {
-    throw new StartProblem(
-      `The embedded DynamoDB engine does not run here: the package ${name} is not installed.\n${ownEndpoint}`,
-    );
-  }
-}
 
 /** Starts the executable with a watcher beside it, so that it cannot outlive this process. */
 export function spawnWatched(binary: string, args: readonly string[]): EngineProcess {

@@ -12,7 +12,8 @@ import {
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 
-import { binaryPath, endProcess, spawnWatched, untilListening } from "./engine-process.ts";
+import { binaryPath } from "./engine-binary.ts";
+import { endProcess, spawnWatched, untilListening } from "./engine-process.ts";
 import { freePort } from "./free-port.ts";
 import { Locked, holdLock } from "./lock.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";

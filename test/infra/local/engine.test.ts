@@ -15,7 +15,6 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { binaryPath } from "../../../infra/local/engine-process.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "../../../infra/local/engine.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
 import { newFolder } from "../../support/folder.ts";
@@ -162,10 +161,6 @@ test("a folder that is missing, or no folder, is a problem that names the file",
   for (const dbPath of [join(folder, "missing/table.db"), join(folder, "file/table.db")]) {
     expect(await problemOf(startEngine({ dbPath }))).toContain(`${dbPath} cannot be written`);
   }
-});
-
-test("a platform without a binary is told of the way out", () => {
-  expect(() => binaryPath("sunos", "sparc")).toThrow(/sunos-sparc[^]*DynamoDB Local[^]*AWS_ENDPOINT_URL_DYNAMODB/);
 });
 
 test("an endpoint that is not ours is left alone, and one that does not answer is named", async () => {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { EventBridgeEvent } from "aws-lambda";
 
 import type { EventQueue, QueuedEvent } from "./event-queue.ts";
+import { openLanes } from "./lanes.ts";
 import { startPoller, type Poller } from "./poller.ts";
 
 export type EventTargetOptions = {
@@ -32,34 +33,21 @@ const idleMs = 10_000;
 export function startEventTarget(options: EventTargetOptions): Poller {
   const { queue, onError, atOnce = 32, perAccount = 4 } = options;
   const stopping = new AbortController();
-  const running = new Map<string, Promise<void>>();
-  const accountOf = accountsIn(queue);
+  const lanes = openLanes({
+    atOnce,
+    perLane: perAccount,
+    // What could not be handed over stays in the queue for the next look.
+    run: (id) => handOver(id, options, stopping.signal).catch(onError),
+  });
   const poller = startPoller({
     idleMs,
     onError,
     work: async () => {
       // Before the queue is read: what ends meanwhile is not begun again.
-      const atWork = [...running.keys()];
-      const ids = await queue.ids();
-      accountOf.keepOnly(ids);
-      const counts = new Map<string, number>();
-      const takesPlace = async (id: string): Promise<boolean> => {
-        const account = await accountOf.find(id);
-        const count = counts.get(account) ?? 0;
-        if (count >= perAccount) return false;
-        counts.set(account, count + 1);
-        return true;
-      };
-      for (const id of atWork) await takesPlace(id);
-      for (const id of ids) {
-        if (running.size >= atOnce) break;
-        if (atWork.includes(id) || !(await takesPlace(id))) continue;
-        // What could not be handed over waits for the next look.
-        const handed = handOver(id, options, stopping.signal).then(poller.wake, onError);
-        running.set(
-          id,
-          handed.finally(() => running.delete(id)),
-        );
+      const before = new Set(lanes.ids());
+      for (const id of await queue.ids()) {
+        if (stopping.signal.aborted) return;
+        if (!before.has(id)) lanes.add(await accountOf(queue, id), id);
       }
     },
   });
@@ -68,27 +56,14 @@ export function startEventTarget(options: EventTargetOptions): Poller {
     stop: async () => {
       stopping.abort();
       await poller.stop();
-      await Promise.all(running.values());
+      await lanes.stop();
     },
   };
 }
 
-/** Whose the events of a queue are: each is read for it once. One that cannot be read counts as nobody else's. */
-function accountsIn(queue: EventQueue) {
-  const known = new Map<string, string>();
-  return {
-    find: async (id: string): Promise<string> => {
-      const account = known.get(id) ?? (await queue.read(id).catch(() => undefined))?.account_id;
-      if (account !== undefined) known.set(id, account);
-      return account ?? id;
-    },
-    /** Forgets those that left the queue. */
-    keepOnly: (ids: readonly string[]): void => {
-      const there = new Set(ids);
-      for (const id of known.keys()) if (!there.has(id)) known.delete(id);
-    },
-  };
-}
+/** Whose an event is. One that cannot be read counts as nobody else's. */
+const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
+  (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
 async function handOver(id: string, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
   const { queue, handler, onGivenUp, retries = 2, retryDelayMs = 1_000 } = options;

@@ -8,18 +8,25 @@ export type Poller = {
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** Between two times when nobody wakes it. */
+  /** From the end of one time to the next when nobody wakes it. */
   idleMs: number;
-  /** How long it rests after each time, as a multiple of what that took; 4 if not said. */
+  /** How long it rests after each time, as a multiple of what that took, a second at most; 4 if not said. */
   restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
+/** What comes in after a long time's work must not wait as long again. */
+const longestRestMs = 1_000;
+
+/** How long to rest after work that took `tookMs`: `ratio` times as long, from a tenth of a second to a second. */
+export const restAfter = (tookMs: number, ratio: number): number =>
+  Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
 /**
  * Does the work at once, when woken, and else every `idleMs`. After each time it rests, four times as long as that
- * took, so that it never has more than a fifth of the process. A rejection is reported, and work goes on.
+ * took, so that short work never has more than a fifth of the process, but a second at most, so that what comes in
+ * meanwhile is not late. A rejection is reported, and work goes on.
  */
 export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOptions): Poller {
   const state = { isStopping: false, isAwake: false };
@@ -42,8 +49,9 @@ export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOpti
       state.isAwake = false;
       const startedAt = performance.now();
       await work().catch(onError);
-      await wait(Math.max(shortestRestMs, restRatio * (performance.now() - startedAt)), () => state.isStopping);
-      await wait(idleMs, () => state.isStopping || state.isAwake);
+      const restMs = restAfter(performance.now() - startedAt, restRatio);
+      await wait(restMs, () => state.isStopping);
+      await wait(Math.max(0, idleMs - restMs), () => state.isStopping || state.isAwake);
     }
   }
 

@@ -113,6 +113,20 @@ test("an account whose calls do not end has four places at most, also while more
   expect([callsOf("stuck"), callsOf("quick")]).toEqual([40, 4]);
 });
 
+test("an account's many events follow one another without a look at the queue, or a rest, for each few", async () => {
+  const folder = newFolder();
+  const queue = eventQueueIn(folder);
+  for (let n = 0; n < 200; n++) await queue.put(newEvent());
+  let looks = 0;
+  const ids = (): Promise<string[]> => {
+    looks += 1;
+    return queue.ids();
+  };
+  const { calls, emptied } = targetOn(folder, { queue: { ...queue, ids } });
+  await emptied();
+  expect([calls.length, looks]).toEqual([200, 1]);
+});
+
 test("an event whose handler fails is handed over again, and given up with the reason after its retries", async () => {
   const folder = newFolder();
   const [bad, good] = [newEvent(), newEvent()];

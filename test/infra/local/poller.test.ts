@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 
-import { startPoller, type Poller } from "../../../infra/local/poller.ts";
+import { restAfter, startPoller, type Poller } from "../../../infra/local/poller.ts";
 
 /** A poller whose work is let go one at a time, and the errors it reported. */
 function pollerOf(options: { idleMs?: number; fail?: boolean } = {}) {
@@ -66,4 +66,10 @@ test("stop waits for the work at hand, and none follows", async () => {
   finish();
   await stopped;
   expect(count()).toBe(1);
+});
+
+test("it rests four times as long as the work took, and a second at most however long that was", () => {
+  expect([0, 10, 100, 200].map((tookMs) => restAfter(tookMs, 4))).toEqual([100, 100, 400, 800]);
+  expect([251, 1_000, 60_000, Infinity].map((tookMs) => restAfter(tookMs, 4))).toEqual([1_000, 1_000, 1_000, 1_000]);
+  expect(restAfter(60_000, 0)).toBe(100);
 });

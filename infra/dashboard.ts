@@ -14,7 +14,7 @@ import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
-import { gatewayMetric, period } from "./alarms.ts";
+import { functionsMetric, gatewayMetric, period } from "./alarms.ts";
 import type { LogMetrics } from "./log-metrics.ts";
 
 type Watched = {
@@ -41,8 +41,12 @@ export function addDashboard(scope: Construct, watched: Watched): void {
   dashboard.addWidgets(
     graph("Requests", [gateway("Count", "Sum"), gateway("4xx", "Sum")], [gateway("5xx", "Sum")]),
     graph("Latency, ms", percentiles),
-    graph("Functions here: calls", [ofAll("Invocations", "Sum")], [ofAll("Errors", "Sum"), ofAll("Throttles", "Sum")]),
-    graph("Functions here: at once", [ofAll("ConcurrentExecutions", "Maximum")]),
+    graph(
+      "Functions here: calls",
+      [functionsMetric("Invocations", "Sum")],
+      [functionsMetric("Errors", "Sum"), functionsMetric("Throttles", "Sum")],
+    ),
+    graph("Functions here: at once", [functionsMetric("ConcurrentExecutions", "Maximum")]),
     graph("Table, units", [ofTable(table, "ConsumedReadCapacityUnits"), ofTable(table, "ConsumedWriteCapacityUnits")]),
     graph("Table, throttled", [ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]),
     graph(
@@ -54,12 +58,9 @@ export function addDashboard(scope: Construct, watched: Watched): void {
     graph("Errors in the log", [logMetrics.errors]),
     new SingleValueWidget({ title: "Books that do not hold", metrics: [logMetrics.ledgerViolations], width, height }),
     byRoute(logGroup),
+    crashes(logGroup),
   );
 }
-
-/** What Lambda counts of all functions of this AWS account and region: their limits are the account's, too. */
-const ofAll = (metricName: string, statistic: string): Metric =>
-  new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
 
 const deadLetters = (scope: Construct): IMetric[] =>
   Stack.of(scope)
@@ -80,17 +81,29 @@ export const ofTable = ({ tableName }: Table, metricName: string): Metric =>
     period,
   });
 
-const byRoute = (logGroup: LogGroup): LogQueryWidget =>
+const logTable = (logGroup: LogGroup, title: string, queryLines: string[]): LogQueryWidget =>
   new LogQueryWidget({
-    title: "Routes, the slowest first",
+    title,
     logGroupNames: [logGroup.logGroupName],
     view: LogQueryVisualizationType.TABLE,
     width: 24,
-    height: 8,
-    queryLines: [
-      'filter message = "request"',
-      "stats count(*) as requests, pct(duration_ms, 99) as p99_ms, avg(read_units) as reads, avg(write_units) as writes by route",
-      "sort p99_ms desc",
-      "limit 30",
-    ],
+    height,
+    queryLines,
   });
+
+const byRoute = (logGroup: LogGroup): LogQueryWidget =>
+  logTable(logGroup, "Routes, the slowest first", [
+    'filter message = "request"',
+    "stats count(*) as requests, pct(duration_ms, 99) as p99_ms, avg(read_units) as reads, avg(write_units) as writes by route",
+    "sort p99_ms desc",
+    "limit 30",
+  ]);
+
+/** Which functions the alarm `Errors` is about: what Lambda itself writes of a call that crashed or timed out. */
+const crashes = (logGroup: LogGroup): LogQueryWidget =>
+  logTable(logGroup, "Crashes and time-outs, by function", [
+    "filter @message like /Task timed out|Invoke Error|Uncaught Exception|Unhandled Promise Rejection|Status: (error|timeout)/",
+    "parse @logStream /(?<lambda>[^\\/]+)\\[/",
+    "stats count_distinct(@requestId) as calls, latest(@timestamp) as last by lambda",
+    "sort calls desc",
+  ]);

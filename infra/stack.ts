@@ -52,7 +52,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
   const apiId = gateway.api.ref;
   const { latencyAlarmMs } = config;
-  addAlarms(stack, new Map([...functions, ...workerFunctions]), { id: apiId, latencyAlarmMs }, topic);
+  addAlarms(stack, { id: apiId, latencyAlarmMs }, topic);
   const throttled = sum([ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]);
   addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
   const logMetrics = addLogMetrics(stack, logGroup, stage);

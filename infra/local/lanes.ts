@@ -44,7 +44,7 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
   }
 
   function fill(): void {
-    for (let hasBegun = true; hasBegun; ) {
+    for (let hasBegun = true; hasBegun;) {
       hasBegun = false;
       for (const [name, lane] of [...lanes]) {
         if (isStopping || running.size >= atOnce) return;

@@ -76,10 +76,3 @@ test("one dead letter, and changes older than five minutes, raise an alarm that 
     }),
   );
 });
-
-test("a crash of the worker raises the alarm that every function has", () => {
-  const watched = alarms.filter(({ AlarmDescription }) => AlarmDescription.includes("workers.publish_changes"));
-  expect(watched.map(({ AlarmDescription }) => AlarmDescription.split(" ")[0])).toEqual(
-    expect.arrayContaining(["Crash", "Throttled:"]),
-  );
-});

@@ -145,8 +145,3 @@ test.each(all)("a rule that could not call $name raises an alarm, found by the r
     }),
   );
 });
-
-test.each(all)("a crash of $name raises the alarm that every function has", ({ name, alarms }) => {
-  const watched = alarms.filter(({ AlarmDescription }) => AlarmDescription.startsWith("Crash"));
-  expect(watched.map(({ AlarmDescription }) => AlarmDescription).join()).toContain(name);
-});

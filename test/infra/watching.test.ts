@@ -1,7 +1,11 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
 import { expect, test, vi } from "vitest";
 
 import { workers } from "../../infra/workers.ts";
 import { createLog } from "../../shared/log.ts";
+import { template as product } from "./product-functions.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 const template = synthesize([spec("me.get")], { stage: "blue", alarmEmail: "ops@example.com" }, undefined, workers);
@@ -72,11 +76,46 @@ test("a throttled table is an alarm", () => {
   expect(names).toEqual(expect.arrayContaining(["ReadThrottleEvents", "WriteThrottleEvents"]));
 });
 
+type Alarm = { Metrics?: { MetricStat?: unknown }[] };
+
+/** How many metrics CloudWatch bills an alarm by: each that its expression uses, or its one. */
+const billedOf = ({ Metrics }: Alarm): number =>
+  Metrics === undefined ? 1 : Metrics.filter(({ MetricStat }) => MetricStat !== undefined).length;
+
+test("the alarms of the whole product and the metrics of its own are fewer than 60, and docs/deploy.md has their cost", () => {
+  const propertiesOf = (type: string) => Object.values(product.findResources(type)).map((one) => one["Properties"]);
+  const watched = propertiesOf("AWS::CloudWatch::Alarm").reduce((all, alarm: Alarm) => all + billedOf(alarm), 0);
+  const own = new Set(
+    propertiesOf("AWS::Logs::MetricFilter").map(({ MetricTransformations: [to] }) => {
+      // A dimension would make a metric of each of its values.
+      expect(to.Dimensions).toBeUndefined();
+      return `${to.MetricNamespace} ${to.MetricName}`;
+    }),
+  ).size;
+  expect(watched + own).toBeLessThan(60);
+  const page = readFileSync(resolve(import.meta.dirname, "../../docs/deploy.md"), "utf8");
+  const row = page.split("\n").find((line) => line.includes("metrics in alarms"));
+  expect(row).toContain(`${watched} metrics in alarms, ${own} metrics of our own`);
+  expect(row).toContain(`$${(watched * 0.1).toFixed(2)}, $${(own * 0.3).toFixed(2)}`);
+});
+
+test("an alarm on an expression counts by each metric in it", () => {
+  const metric = { MetricStat: {} };
+  expect([{}, { Metrics: [metric] }, { Metrics: [{}, metric, metric] }].map(billedOf)).toEqual([1, 1, 2]);
+});
+
 test("one dashboard shows requests, functions, the table, every queue of dead letters, webhooks and the books", () => {
   const [, dashboard] = only(template, "AWS::CloudWatch::Dashboard");
   expect(dashboard["Properties"].DashboardName).toBe("hosted-mail-blue");
   const text = JSON.stringify(dashboard["Properties"].DashboardBody);
-  for (const shown of ["5xx", "p99", "ConcurrentExecutions", "ConsumedWriteCapacityUnits", "IteratorAge"]) {
+  for (const shown of [
+    "5xx",
+    "p99",
+    "ConcurrentExecutions",
+    "ConsumedWriteCapacityUnits",
+    "IteratorAge",
+    "Task timed out",
+  ]) {
     expect(text).toContain(shown);
   }
   for (const { name } of workers) expect(text).toContain(name);

@@ -29,16 +29,19 @@ async function installedOn(platform: string): Promise<string[]> {
   return stdout.split("\n").flatMap((line) => /^add (\S+)/.exec(line)?.[1] ?? []);
 }
 
-test.each([...supported, "win32-x64"])("npm ci installs on %s, with the binaries of that platform", async (platform) => {
-  const installed = await installedOn(platform);
-  const binaries = (scope: string) => installed.filter((name) => name.startsWith(scope));
-  expect(binaries("@dynoxide/")).toEqual([`@dynoxide/${platform}`]);
-  expect(binaries("@esbuild/")).toEqual([`@esbuild/${platform}`]);
-  expect(binaries("@oxlint-tsgolint/")).toEqual([`@oxlint-tsgolint/${platform}`]);
-  for (const scope of ["@oxlint/binding-", "@oxfmt/binding-", "@rolldown/binding-", "@typescript/typescript-"]) {
-    expect(binaries(scope)).toEqual([expect.stringContaining(platform)]);
-  }
-});
+test.each([...supported, "win32-x64"])(
+  "npm ci installs on %s, with the binaries of that platform",
+  async (platform) => {
+    const installed = await installedOn(platform);
+    const binaries = (scope: string) => installed.filter((name) => name.startsWith(scope));
+    expect(binaries("@dynoxide/")).toEqual([`@dynoxide/${platform}`]);
+    expect(binaries("@esbuild/")).toEqual([`@esbuild/${platform}`]);
+    expect(binaries("@oxlint-tsgolint/")).toEqual([`@oxlint-tsgolint/${platform}`]);
+    for (const scope of ["@oxlint/binding-", "@oxfmt/binding-", "@rolldown/binding-", "@typescript/typescript-"]) {
+      expect(binaries(scope)).toEqual([expect.stringContaining(platform)]);
+    }
+  },
+);
 
 test("npm ci installs where there is no embedded engine, without one", async () => {
   const installed = await installedOn("freebsd-x64");

@@ -5,7 +5,8 @@ import { lambdas } from "../../infra/lambdas.ts";
 import { startGateway } from "../../infra/local/gateway.ts";
 import { newWorkspace } from "../support/auth.ts";
 import { active } from "../support/domains.ts";
-import { hasNginx, startProxy, startRelay } from "../support/mail-proxy.ts";
+import { imapLogin, startImap } from "../support/imap.ts";
+import { hasNginx, proxyName, startProxy, startRelay } from "../support/mail-proxy.ts";
 import { handlerOf, request, type Answer } from "../support/request.ts";
 import { newAccount, type Account } from "../support/world.ts";
 
@@ -14,8 +15,9 @@ if (!hasNginx)
 
 type Started<T> = Awaited<T>;
 
-describe.skipIf(!hasNginx)("a real mail proxy before a real relay", () => {
+describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mailboxes.md", () => {
   let relay: Started<ReturnType<typeof startRelay>>;
+  let imap: Started<ReturnType<typeof startImap>>;
   let gateway: Started<ReturnType<typeof startGateway>>;
   let proxy: Started<ReturnType<typeof startProxy>>;
   let account: Account;
@@ -31,7 +33,9 @@ describe.skipIf(!hasNginx)("a real mail proxy before a real relay", () => {
 
   beforeAll(async () => {
     relay = await startRelay();
+    imap = await startImap();
     process.env["MAIL_SMTP_RELAY"] = `127.0.0.1:${relay.port}`;
+    process.env["MAIL_IMAP_SERVER"] = `127.0.0.1:${imap.port}`;
     process.env["MAIL_LOGIN_WAIT"] = "0";
     const wanted = lambdas.filter(({ name }) => name === "mail.auth" || name === "fallback");
     const functions = await Promise.all(wanted.map(async (spec) => ({ ...spec, handler: await handlerOf(spec) })));
@@ -49,11 +53,20 @@ describe.skipIf(!hasNginx)("a real mail proxy before a real relay", () => {
     await proxy.stop();
     await gateway.stop();
     await relay.stop();
+    await imap.stop();
   });
 
-  /** Sends a mail as a mail program does; answers whether it was let in. */
-  async function sends(user: string, pass: string): Promise<"sent" | "refused"> {
-    const transport = createTransport({ host: "127.0.0.1", port: proxy.smtp, secure: false, auth: { user, pass } });
+  /** Sends a mail as a mail program does, by STARTTLS unless said otherwise; answers whether it was let in. */
+  async function sends(user: string, pass: string, secure = false): Promise<"sent" | "refused"> {
+    const { submission, smtps } = proxy.ports;
+    const transport = createTransport({
+      host: "127.0.0.1",
+      port: secure ? smtps : submission,
+      secure,
+      requireTLS: true,
+      tls: { ca: proxy.ca, servername: proxyName },
+      auth: { user, pass },
+    });
     const before = relay.mails.length;
     try {
       await transport.sendMail({ from: mailbox.email, to: "bob@example.net", subject: "Hello", text: "Hi" });
@@ -72,6 +85,56 @@ describe.skipIf(!hasNginx)("a real mail proxy before a real relay", () => {
     expect(await sends(mailbox.email, mailbox.password)).toBe("sent");
     expect(await sends(`countess@${domain}`, mailbox.password)).toBe("sent");
     expect(relay.mails.at(-1)).toMatchObject({ from: mailbox.email, to: ["bob@example.net"] });
+  });
+
+  test("sends by TLS from the first byte, too", async () => {
+    expect(await sends(mailbox.email, mailbox.password, true)).toBe("sent");
+    expect(await sends(mailbox.email, `${mailbox.password}x`, true)).toBe("refused");
+  });
+
+  test("takes not even the right password before STARTTLS", async () => {
+    const { submission: port } = proxy.ports;
+    const auth = { user: mailbox.email, pass: mailbox.password };
+    const asIs = { host: "127.0.0.1", port, secure: false, ignoreTLS: true, auth, forceAuth: true };
+    await expect(createTransport(asIs).verify()).rejects.toThrow("Invalid login: 5");
+  });
+
+  const readsMail = (user: string, password: string, by = proxy) =>
+    imapLogin({ port: by.ports.imaps, ca: by.ca, servername: proxyName }, { user, password });
+
+  test("reads mail by the mailbox's password, which the server behind gets with the mailbox's own address", async () => {
+    const { email: user, password } = mailbox;
+    expect(await readsMail(user, password)).toMatch(/^OK/);
+    expect(await readsMail(`countess@${domain}`, password)).toMatch(/^OK/);
+    expect(imap.logins.splice(0)).toEqual([
+      { user, password },
+      { user, password },
+    ]);
+  });
+
+  test("reads no mail by a wrong password, or by a master password", async () => {
+    const master = await send("POST", "credentials", { name: "reader", generate: true });
+    expect(await readsMail(mailbox.email, `${mailbox.password}x`)).toMatch(/^NO Invalid/);
+    expect(await readsMail(mailbox.email, master.generated_secret)).toMatch(/^NO Invalid/);
+    expect(imap.logins).toEqual([]);
+  });
+
+  test("lets nobody in when what answers as the API has another certificate", async () => {
+    const misled = await startProxy(gateway.port, process.env["MAIL_SECRET"] ?? "", proxy.ca);
+    try {
+      await expect(readsMail(mailbox.email, mailbox.password, misled)).resolves.not.toMatch(/^OK/);
+      expect(imap.logins).toEqual([]);
+    } finally {
+      await misled.stop();
+    }
+  });
+
+  test("has nothing to say to another program on its machine, which does not know the secret", async () => {
+    const hop = `http://127.0.0.1:${proxy.ports.hop}`;
+    const headers = { "auth-protocol": "imap", "auth-user": mailbox.email, "auth-pass": mailbox.password };
+    const answer = await fetch(`${hop}/internal/mail/auth`, { headers });
+    expect([answer.status, answer.headers.get("auth-status")]).toEqual([401, null]);
+    expect((await fetch(`${hop}/internal/mail/recipient?address=${mailbox.email}`)).status).toBe(404);
   });
 
   test("refuses a wrong password, a user that does not exist, and one of no domain of ours", async () => {

@@ -1,20 +1,30 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request as forward } from "node:http";
+import { createServer } from "node:https";
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 import { SMTPServer } from "smtp-server";
 
+import { startDnsServer } from "../../infra/local/dns-server.ts";
 import { freePort } from "../../infra/local/free-port.ts";
+import { certificateFor } from "../shared/webhooks/certificate.ts";
+import { a, serving } from "./dns-network.ts";
+import { portOf } from "./listen.ts";
 
 const nginx = "/usr/sbin/nginx";
 const mailModule = "/usr/lib/nginx/modules/ngx_mail_module.so";
 
 /** Whether what the tests of the mail proxy take is installed: Debian's nginx and libnginx-mod-mail. */
 export const hasNginx = existsSync(nginx) && existsSync(mailModule);
+
+const apiName = "api.example.com";
+/** The name that mail programs connect to. */
+export const proxyName = "mail.example.com";
 
 type Mail = { from: string; to: string[]; text: string };
 
@@ -45,21 +55,21 @@ export async function startRelay(): Promise<{ port: number; mails: Mail[]; stop:
   return { port, mails, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-const configuration = (folder: string, ports: { smtp: number; http: number }, key: string): string => `
-load_module ${mailModule};
-daemon off;
-master_process off;
-pid ${folder}/nginx.pid;
-error_log ${folder}/error.log info;
-events { worker_connections 64; }
-mail {
-  server_name proxy.example;
-  auth_http 127.0.0.1:${ports.http}/internal/mail/auth;
-  auth_http_header X-Mail-Key "${key}";
-  proxy_pass_error_message on;
-  server { listen 127.0.0.1:${ports.smtp}; protocol smtp; smtp_auth plain login; xclient off; }
+/** The code blocks of docs/mailboxes.md that are nginx's: its configuration, and the file with the secret. */
+function documented(): [configuration: string, secret: string] {
+  const page = readFileSync(resolve(import.meta.dirname, "../../docs/mailboxes.md"), "utf8");
+  const [configuration, secret] = [...page.matchAll(/^```nginx\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+  if (configuration === undefined || secret === undefined) throw new Error("docs/mailboxes.md lacks nginx's files");
+  return [configuration, secret];
 }
-`;
+
+/** A text with every one of some words replaced; each has to be there. */
+function replaced(text: string, words: Record<string, string>): string {
+  return Object.entries(words).reduce((left, [word, instead]) => {
+    if (!left.includes(word)) throw new Error(`docs/mailboxes.md does not say ${word}`);
+    return left.replaceAll(word, instead);
+  }, text);
+}
 
 /** Resolves once somebody listens. */
 async function listens(port: number, isOver: () => boolean): Promise<void> {
@@ -76,21 +86,93 @@ async function listens(port: number, isOver: () => boolean): Promise<void> {
   }
 }
 
-/** nginx's mail proxy, which asks a gateway who may log in. */
-export async function startProxy(httpPort: number, key: string): Promise<{ smtp: number; stop: () => Promise<void> }> {
+/** TLS under the API's name before a gateway, as the deployed one has it, and a name server that knows the name. */
+async function startApi(gatewayPort: number) {
+  const { key, cert } = certificateFor(apiName);
+  const server = createServer({ key, cert }, (request, response) => {
+    const { method, url, headers } = request;
+    // The gateway on this machine answers to this machine's names only.
+    const host = headers.host === apiName ? "127.0.0.1" : "";
+    const onwards = forward({ port: gatewayPort, method, path: url, headers: { ...headers, host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    onwards.on("error", () => response.destroy());
+    request.pipe(onwards);
+  });
+  const port = await portOf(server);
+  const dns = await startDnsServer({
+    port: 0,
+    answer: serving({ name: "example.com", rrsets: [a(apiName, "127.0.0.1")] }),
+  });
+  return {
+    port,
+    cert,
+    dnsPort: dns.port,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await dns.stop();
+    },
+  };
+}
+
+export type MailProxy = {
+  /** The ports of SMTP with STARTTLS, SMTP and IMAP by TLS, and of the server that asks the API. */
+  ports: { submission: number; smtps: number; imaps: number; hop: number };
+  /** What a mail program has to trust to connect as to `mail.example.com`. */
+  ca: string;
+  stop: () => Promise<void>;
+};
+
+/**
+ * nginx's mail proxy by the files in docs/mailboxes.md, with other addresses, ports and paths, which asks a gateway who
+ * may log in. `trusted` is a certificate to trust instead of the API's.
+ */
+export async function startProxy(gatewayPort: number, key: string, trusted?: string): Promise<MailProxy> {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));
-  const ports = { smtp: await freePort(), http: httpPort };
-  const file = join(folder, "nginx.conf");
-  await writeFile(file, configuration(folder, ports, key), { mode: 0o600 });
-  const child = spawn(nginx, ["-c", file, "-p", folder], { stdio: "ignore" });
+  const api = await startApi(gatewayPort);
+  const own = certificateFor(proxyName);
+  const ports = {
+    submission: await freePort(),
+    smtps: await freePort(),
+    imaps: await freePort(),
+    hop: await freePort(),
+  };
+  const [configuration, secret] = documented();
+  const at = (name: string): string => join(folder, name);
+  const files = {
+    "api.pem": trusted ?? api.cert,
+    "own.pem": own.cert,
+    "own.key": own.key,
+    "mail-key.conf": replaced(secret, { "the shared secret": key }),
+    "nginx.conf": replaced(configuration, {
+      "modules/ngx_mail_module.so": mailModule,
+      "127.0.0.53": `127.0.0.1:${api.dnsPort}`,
+      "127.0.0.1:8025": `127.0.0.1:${ports.hop}`,
+      "api.example.com:443": `${apiName}:${api.port}`,
+      "/etc/ssl/certs/ca-certificates.crt": at("api.pem"),
+      "/etc/nginx/mail-key.conf": at("mail-key.conf"),
+      "/etc/letsencrypt/live/mail.example.com/fullchain.pem": at("own.pem"),
+      "/etc/letsencrypt/live/mail.example.com/privkey.pem": at("own.key"),
+      "listen 465 ": `listen 127.0.0.1:${ports.smtps} `,
+      "listen 587;": `listen 127.0.0.1:${ports.submission};`,
+      "listen 993 ": `listen 127.0.0.1:${ports.imaps} `,
+    }),
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(at(name), content, { mode: 0o600 });
+  const globals = `daemon off; master_process off; pid ${at("nginx.pid")}; error_log ${at("error.log")} info;`;
+  const child = spawn(nginx, ["-c", at("nginx.conf"), "-p", folder, "-g", globals], { stdio: "ignore" });
   let hasEnded = false;
   const ended = once(child, "exit").then(() => (hasEnded = true));
-  await listens(ports.smtp, () => hasEnded);
+  await listens(ports.imaps, () => hasEnded);
   return {
-    ...ports,
+    ports,
+    ca: own.cert,
     stop: async () => {
       child.kill("SIGTERM");
       await ended;
+      await api.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

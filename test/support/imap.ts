@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { connect } from "node:tls";
+
+/** Reads from a connection, by line and by count. */
+function readerOf(socket: Socket) {
+  let text = "";
+  let isOver = false;
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  socket.on("close", () => (isOver = true));
+  socket.on("error", () => {});
+  const until = async (isThere: () => boolean): Promise<void> => {
+    while (!isThere()) {
+      if (isOver) throw new Error(`the connection is over, after ${JSON.stringify(text)}`);
+      await Promise.race([once(socket, "data"), once(socket, "close")]);
+    }
+  };
+  const take = (count: number): string => {
+    const taken = text.slice(0, count);
+    text = text.slice(count);
+    return taken;
+  };
+  return {
+    line: async (): Promise<string> => {
+      await until(() => text.includes("\r\n"));
+      return take(text.indexOf("\r\n") + 2).trimEnd();
+    },
+    chars: async (count: number): Promise<string> => {
+      await until(() => text.length >= count);
+      return take(count);
+    },
+  };
+}
+
+type Login = { user: string; password: string };
+
+const literalSize = (line: string): number => Number(/\{(\d+)\}$/.exec(line)?.[1]);
+
+/** One LOGIN with two literals (RFC 9051 §4.3), as nginx passes it on. */
+async function serveLogin(socket: Socket): Promise<Login> {
+  const reader = readerOf(socket);
+  const literal = async (line: string): Promise<string> => {
+    socket.write("+ go on\r\n");
+    return reader.chars(literalSize(line));
+  };
+  socket.write("* OK ready\r\n");
+  const command = await reader.line();
+  const user = await literal(command);
+  const password = await literal(await reader.line());
+  await reader.line();
+  socket.write(`${command.split(" ")[0]} OK logged in\r\n`);
+  return { user, password };
+}
+
+/** An IMAP server that lets everybody in, as one behind a proxy does; `logins` is who came. */
+export async function startImap(): Promise<{ port: number; logins: Login[]; stop: () => Promise<void> }> {
+  const logins: Login[] = [];
+  const server = createServer((socket) => {
+    serveLogin(socket).then(
+      (login) => logins.push(login),
+      () => socket.destroy(),
+    );
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  return { port, logins, stop: () => new Promise((settle) => server.close(() => settle())) };
+}
+
+/** What a server says to a LOGIN over TLS, without the tag: `OK …`, `NO …`. Rejects when it says nothing. */
+export async function imapLogin(
+  { port, ca, servername }: { port: number; ca: string; servername: string },
+  { user, password }: Login,
+): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port, ca, servername });
+  try {
+    const reader = readerOf(socket);
+    await reader.line();
+    socket.write(`a1 LOGIN "${user}" "${password}"\r\n`);
+    return (await reader.line()).replace(/^a1 /, "");
+  } finally {
+    socket.destroy();
+  }
+}

@@ -99,11 +99,11 @@ const byRoute = (logGroup: LogGroup): LogQueryWidget =>
     "limit 30",
   ]);
 
-/** Which functions the alarm `Errors` is about: what Lambda itself writes of a call that crashed or timed out. */
+/** Which functions the alarm `Errors` is about: what Lambda itself logs, at the level WARN, of a call that crashed or timed out. */
 const crashes = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Crashes and time-outs, by function", [
-    "filter @message like /Task timed out|Invoke Error|Uncaught Exception|Unhandled Promise Rejection|Status: (error|timeout)/",
+    'filter type in ["platform.runtimeDone", "platform.initRuntimeDone"] and record.status != "success"',
     "parse @logStream /(?<lambda>[^\\/]+)\\[/",
-    "stats count_distinct(@requestId) as calls, latest(@timestamp) as last by lambda",
+    "stats count(*) as calls, latest(@timestamp) as last by lambda, record.status",
     "sort calls desc",
   ]);

@@ -52,6 +52,7 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
   description: string;
   timeoutSeconds: number;
+  memoryMb?: number | undefined;
   /** The partitions that it may reach, with `*` for any characters; all if not said. */
   keys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
@@ -64,7 +65,7 @@ export const addFunctions = (
   common: Common,
 ): Map<string, lambda.Function> =>
   new Map(
-    lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, triggers }) => {
+    lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, memoryMb, triggers }) => {
       const spec: FunctionSpec = {
         name,
         access,
@@ -72,6 +73,7 @@ export const addFunctions = (
         side: "door",
         description: triggers.join(", "),
         timeoutSeconds,
+        memoryMb,
         ...(access === "read" ? { policies: { callers: allowNotingCallers(common.table.tableArn) } } : {}),
       };
       return [name, addFunction(scope, spec, common)];
@@ -86,7 +88,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     handler: "index.handler",
     runtime: lambda.Runtime.NODEJS_24_X,
     architecture: lambda.Architecture.ARM_64,
-    memorySize: 512,
+    memorySize: spec.memoryMb ?? 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...common.environment, ...portEnvironment(spec.uses ?? [], common.outside) },
     role: addRole(scope, spec, common),

@@ -12,6 +12,8 @@ export type LambdaSpec = {
   uses?: readonly Port[];
   /** How long a request may take it, if not 10 seconds. */
   timeoutSeconds?: number;
+  /** How much memory it has, and processor in proportion (one at 1,769 MB), if not 512 MB. */
+  memoryMb?: number;
   /** `$default` is what no other trigger takes. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
 };
@@ -38,6 +40,7 @@ export const lambdas: readonly LambdaSpec[] = [
     uses: route.uses,
     // What calls somebody else waits for them, for ten seconds by itself.
     ...(route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
+    ...(route.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
     triggers: [`${route.method} ${route.path as `/${string}`}`],
   })),
   {

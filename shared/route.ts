@@ -98,6 +98,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   kept?: boolean;
   /** Takes several transactions: what is cut off may be done in part, and the same request sent again does the rest. */
   resumes?: boolean;
+  /** Computes much: its Lambda gets a whole processor, and as long as the gateway waits. */
+  heavy?: boolean;
   /** Whether the resource has an entity tag: GET and PATCH answer it, PATCH and DELETE honour `If-Match`. */
   etag?: boolean;
   /** How often it may be called; `default` if not said. */
@@ -148,6 +150,7 @@ export type Route = {
   shownOnce: readonly string[];
   kept: boolean;
   resumes: boolean;
+  heavy: boolean;
   etag: boolean;
   limit: LimitClass;
   uses: readonly Port[];
@@ -179,6 +182,7 @@ export function defineRoute<
     shownOnce: [],
     kept: true,
     resumes: false,
+    heavy: false,
     etag: false,
     limit: "default",
     uses: [],

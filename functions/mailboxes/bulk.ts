@@ -15,11 +15,12 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/mailboxes/bulk",
   summary: "Create mailboxes in bulk",
   description:
-    "Up to 100 of one domain. What stands in the way of one is told of it alone, and the others are created. Passwords are shown once by `mailboxes.reveal_credentials`.",
+    "Up to 100 of one domain. What stands in the way of one is told of it alone, and the others are created. After 18 seconds no more are begun: those left are `not_attempted`, to be sent again. Where no answer arrives, or a 503, some or all may have been created: the same request with the same `Idempotency-Key` does the rest and answers for all. Without a key, send it again too: an address that it created is then `address_taken`, or look at `mailboxes.list` with the `domain`. Passwords are shown once by `mailboxes.reveal_credentials`.",
   capability: "mailbox.create",
   subject: domainInBody,
   access: "write",
   resumes: true,
+  heavy: true,
   uses: ["secrets"],
   limit: "outbound",
   params: AccountParams,

@@ -16,12 +16,15 @@ export const BulkItem = z
   .meta({ id: "MailboxBulkItem", description: "A mailbox to create." });
 export type BulkItem = z.output<typeof BulkItem>;
 
-const codes = ["invalid_local_part", "invalid_name", "duplicate_in_request", "address_taken"] as const;
+const codes = ["invalid_local_part", "invalid_name", "duplicate_in_request", "address_taken", "not_attempted"] as const;
 
 const Failure = z
   .object({
     index: z.int().min(0).meta({ description: "Its place in `items`." }),
-    code: z.enum(codes).meta({ description: "Why it was not created." }),
+    code: z.enum(codes).meta({
+      description:
+        "Why it was not created. `not_attempted`: the request's time was over; send it again, under another `Idempotency-Key`.",
+    }),
     message: z.string().meta({ description: "Why, for people." }),
   })
   .meta({ id: "MailboxBulkFailure", description: "A mailbox that was not created." });

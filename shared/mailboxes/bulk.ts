@@ -14,15 +14,18 @@ import { mailboxViews } from "./view.ts";
 /** Four writes each, and few for all. */
 const mailboxesAtOnce = 23;
 const hashesAtOnce = 4;
+/** When no further transaction is begun: one can take some seconds where many want the same lists, and the gateway waits 29. */
+const budgetMs = 18_000;
 
 type Work = { table: Table; secrets: Secrets };
 type Made = { index: number; mailbox: StoredMailbox };
 type Progress = { made: Made[]; failed: Failure[]; left: Candidate[] };
-type Logins = ReadonlyMap<Candidate, Login>;
+type Logins = Map<Candidate, Login>;
 
 /**
  * Creates many mailboxes of one domain, a few dozen in a transaction; what stands in the way of one is told of it
- * alone. A keyed request that was cut off finds what it has made. 409 `domain_not_ready`.
+ * alone. When time runs out, what is left is told as not attempted. A keyed request that was cut off finds what it has
+ * made. 409 `domain_not_ready`.
  */
 export async function addMailboxes(
   found: StoredDomain,
@@ -31,11 +34,14 @@ export async function addMailboxes(
   work: Work,
 ): Promise<BulkAnswer> {
   requireTaking(found);
+  const startedAt = performance.now();
   const { good, failed } = sortItems(items);
   let progress = await lookUp(found, good, context);
-  const logins = await newLogins(found, progress.left, work);
-  while (progress.left.length > 0) {
+  const logins: Logins = new Map();
+  for (let isFirst = true; progress.left.length > 0; isFirst = false) {
+    if (!isFirst && performance.now() - startedAt >= budgetMs) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
+    await addLogins(logins, found, some, work);
     // Should somebody have taken one of these addresses since, it is found out which.
     const next = (await createTogether(found, some, logins, context)) ?? (await lookUp(found, some, context));
     progress = {
@@ -44,25 +50,29 @@ export async function addMailboxes(
       left: [...next.left, ...rest],
     };
   }
-  const value = await answerOf(found, progress.made, [...failed, ...progress.failed], context);
+  const notMade = [...failed, ...progress.failed, ...progress.left.map(notAttempted)];
+  const value = await answerOf(found, progress.made, notMade, context);
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
-async function newLogins(
+const notAttempted = ({ index }: Candidate): Failure => ({
+  index,
+  code: "not_attempted",
+  message: "There was no time left for it. Send it again.",
+});
+
+/** Makes a password for each that has none yet. */
+async function addLogins(
+  logins: Logins,
   { account_id, id: domain_id }: StoredDomain,
   candidates: readonly Candidate[],
   work: Work,
-): Promise<Logins> {
-  const results = await inParallel(candidates, hashesAtOnce, async (candidate) => {
-    const login = await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work);
-    return [candidate, login] as const;
+): Promise<void> {
+  const without = candidates.filter((candidate) => !logins.has(candidate));
+  const results = await inParallel(without, hashesAtOnce, async (candidate) => {
+    logins.set(candidate, await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work));
   });
-  return new Map(
-    results.map((result) => {
-      if (result.status === "rejected") throw result.reason;
-      return result.value;
-    }),
-  );
+  for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
 /** What of the wanted addresses is there already: made by the same keyed request, which was cut off, or somebody's. */

@@ -114,7 +114,7 @@ test("one dashboard shows requests, functions, the table, every queue of dead le
     "ConcurrentExecutions",
     "ConsumedWriteCapacityUnits",
     "IteratorAge",
-    "Task timed out",
+    "platform.runtimeDone",
   ]) {
     expect(text).toContain(shown);
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { Mailbox } from "../../../shared/mailboxes/mailbox.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
@@ -23,11 +23,22 @@ const people = (count: number, label = "p") => Array.from({ length: count }, (_,
 const createdIn = ({ created }: Bulk) => created.map(({ index, mailbox }) => [index, mailbox.local_part]);
 const failedIn = ({ failed }: Bulk) => failed.map(({ index, code }) => [index, code]);
 
+/** Has the clock of time budgets say at each look that so many milliseconds went by since the one before. */
+function ticking(stepMs: number): { stop: () => void } {
+  let atMs = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += stepMs));
+  onTestFinished(() => clock.mockRestore());
+  return { stop: () => clock.mockRestore() };
+}
+
 test("creates a hundred in the order of the request, in at most five transactions", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const items = people(100);
+  // However busy this machine is, they all have their time.
+  const clock = ticking(0);
   const { value: answer, calls } = await withFault(undefined, -1, () => bulk(account, name, items));
+  clock.stop();
   expect(answer.status).toBe(200);
   const { created, failed } = answer.body as Bulk;
   expect(failed).toEqual([]);
@@ -170,4 +181,42 @@ test("a keyed request that was cut off is sent again, and everything is created 
   const replayed = await sent();
   expect([replayed.headers["idempotency-replayed"], replayed.body]).toEqual(["true", again.body]);
   expect((await listed(account)).total).toBe(26);
+});
+
+test("when its time is over it answers what it has created, and that the others were not attempted", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const items = [...people(60), person("p0")];
+  const clock = ticking(60_000);
+  const headers = { "idempotency-key": randomUUID() };
+  const { status, body } = await bulk(account, name, items, { headers });
+  const places = items.map((_, index) => index);
+  expect(status).toBe(200);
+  expect(createdIn(body)).toEqual(places.slice(0, 23).map((index) => [index, `p${index}`]));
+  expect(failedIn(body)).toEqual([
+    ...places.slice(23, 60).map((index) => [index, "not_attempted"]),
+    [60, "duplicate_in_request"],
+  ]);
+  expect((await listed(account)).total).toBe(23);
+  clock.stop();
+  expect((await bulk(account, name, items, { headers })).body).toEqual(body);
+  const rest = await bulk(account, name, items.slice(23, 60), { headers: { "idempotency-key": randomUUID() } });
+  expect([rest.body.created.length, rest.body.failed]).toEqual([37, []]);
+});
+
+test("without a key, a request that was cut off is sent again: what it created is address_taken, the rest is created", async () => {
+  const items = people(26);
+  const scene = async () => {
+    const account = await newAccount();
+    const { name } = await home(account);
+    return { account, sent: () => bulk(account, name, items) };
+  };
+  const { calls } = await withFault(undefined, -1, (await scene()).sent);
+  const [, second = -1] = calls.flatMap((command, place) => (command.startsWith("Transact") ? [place] : []));
+  const { account, sent } = await scene();
+  expect((await withFault("death", second, sent)).value.status).toBe(503);
+  expect((await listed(account)).total).toBe(23);
+  const again = await sent();
+  expect(failedIn(again.body)).toEqual(items.slice(0, 23).map((_, index) => [index, "address_taken"]));
+  expect(createdIn(again.body)).toEqual(items.slice(23).map(({ local_part }, place) => [23 + place, local_part]));
 });

@@ -30,9 +30,6 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
 
   function begin(name: string, lane: Lane, id: string): void {
     lane.running += 1;
-    // To the end of the row: the others are first now.
-    lanes.delete(name);
-    lanes.set(name, lane);
     const ended = run(id).then(() => {
       running.delete(ended);
       known.delete(id);
@@ -44,16 +41,14 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
   }
 
   function fill(): void {
-    for (let hasBegun = true; hasBegun;) {
-      hasBegun = false;
-      for (const [name, lane] of [...lanes]) {
-        if (isStopping || running.size >= atOnce) return;
-        if (lane.running >= perLane) continue;
-        const id = lane.waiting.shift();
-        if (id === undefined) continue;
-        begin(name, lane, id);
-        hasBegun = true;
-      }
+    for (const [name, lane] of lanes) {
+      if (isStopping || running.size >= atOnce) return;
+      const id = lane.running < perLane ? lane.waiting.shift() : undefined;
+      if (id === undefined) continue;
+      // To the end of the row, where this loop comes to it once more after all the others.
+      lanes.delete(name);
+      lanes.set(name, lane);
+      begin(name, lane, id);
     }
   }
 

@@ -1,5 +1,5 @@
 /** An entry of `packages` in package-lock.json, as far as it matters here. */
-export type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
+type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
 
 export type LockFile = { packages: Record<string, LockEntry> };
 

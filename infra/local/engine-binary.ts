@@ -11,7 +11,7 @@ const ownEndpoint = `DynamoDB Local takes its place, on any system. Run it besid
   with Docker:           docker run -p 127.0.0.1:8000:8000 amazon/dynamodb-local
   with Java 17 or newer: java -jar DynamoDBLocal.jar -inMemory -port 8000
 
-"Setting up DynamoDB local" in the DynamoDB Developer Guide has the download. Start the product on it:
+"Setting up DynamoDB local" in the DynamoDB Developer Guide has the download. Then:
 
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 

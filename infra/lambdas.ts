@@ -36,7 +36,7 @@ export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
     file: fileOf(route.name),
-    access: route.access,
+    access: route.grants ?? route.access,
     uses: route.uses,
     // What calls somebody else waits for them, for ten seconds by itself.
     ...(route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),

@@ -59,6 +59,7 @@ export const workers: readonly WorkerSpec[] = [
     source: { every: "minute" },
   }),
   spec("workers.advance_dedicated_ips", { access: "write", source: { every: "minute" } }),
+  spec("workers.ask_checkouts", { access: "write", uses: ["payments"], source: { every: "minute" } }),
   spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
   spec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
 ];

@@ -77,8 +77,13 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** What the caller must hold; null when being authenticated is enough, with the reason in `open`. */
   capability: Capability | null;
   open?: string;
-  /** Which grants on the table the Lambda of this route gets. */
+  /** Whether its caller may change something by it, and so which grants on the table the Lambda of this route gets. */
   access: "read" | "write";
+  /**
+   * What the Lambda of this route may do with the table, where that is more than `access`: its caller only reads, and the
+   * product notes what it learns on the way.
+   */
+  grants?: "write";
   params?: P;
   query?: Q;
   body?: B;
@@ -140,6 +145,7 @@ export type Route = {
   capability: Capability | null;
   open?: string;
   access: "read" | "write";
+  grants?: "write";
   params: z.ZodObject;
   query: z.ZodObject;
   body: z.ZodObject;

@@ -3,11 +3,12 @@ import * as z from "zod";
 import { Id } from "../ids.ts";
 import { Currency, currency } from "../money.ts";
 import type { Reader } from "../table/table.ts";
+import { askForPage, type AskWork } from "./ask.ts";
 import { topupOfToken, TopupStatus } from "./topup.ts";
 
 export const CheckoutResult = z
   .object({
-    status: TopupStatus.meta({ description: "What became of the payment; `pending` until the provider has told us." }),
+    status: TopupStatus.meta({ description: "What became of the payment; `pending` until the provider has told us, unasked or asked for this." }),
     message: z.string().meta({ description: "What to show to the payer." }),
     account: z
       .object({
@@ -27,13 +28,19 @@ const messages = {
   expired: "The payment page has expired. Nothing was taken.",
 } as const;
 
-/** What became of the checkout a token stands for; 404 for any other token. */
+/**
+ * What became of the checkout a token stands for; 404 for any other token. As long as that is not known the provider is
+ * asked, every few seconds at most.
+ */
 export async function checkoutResult(
   accountId: string,
   checkoutToken: string,
   table: Reader,
+  asking: () => AskWork,
 ): Promise<z.output<typeof CheckoutResult>> {
-  const { status } = await topupOfToken(table, accountId, checkoutToken);
+  const before = await topupOfToken(table, accountId, checkoutToken);
+  if (before.status === "pending") await askForPage(accountId, before, asking());
+  const { status } = before.status === "pending" ? await topupOfToken(table, accountId, checkoutToken) : before;
   return {
     status,
     message: messages[status],

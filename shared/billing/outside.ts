@@ -1,14 +1,24 @@
+import { clock } from "../clock.ts";
+import type { Log } from "../log.ts";
 import { filesOf, type Files } from "../providers/files.ts";
 import { payments, type Payments } from "../providers/payments.ts";
 import { publicUrl } from "../public-url.ts";
 import { runtime } from "../runtime.ts";
 import { openTable } from "../table/table.ts";
+import type { AskWork } from "./ask.ts";
 
 /** What this process takes payments with. Needs the environment when it is called, not at import. */
 export function paymentsHere(): { payments: Payments; publicUrl: string } {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);
   return { payments: payments(table), publicUrl: publicUrl() };
+}
+
+/** What this process asks about checkouts with. Needs the environment when it is called, not at import. */
+export function askingHere(log: Log): AskWork {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, payments: payments(table), now: clock, log };
 }
 
 let files: Files | undefined;

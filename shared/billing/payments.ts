@@ -1,6 +1,6 @@
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
-import { recorder } from "../changes/recorder.ts";
+import { recorder, type Commit } from "../changes/recorder.ts";
 import { batchQueue } from "../domains/queues.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { Log } from "../log.ts";
@@ -22,12 +22,7 @@ type Work = { table: Table; now: () => Date; log: Log };
  */
 export async function handlePayment(event: PaymentEvent, work: Work): Promise<"credited" | "known" | "ignored"> {
   const { table, now, log } = work;
-  const commit = recorder({
-    table,
-    accountId: event.accountId,
-    author: { action: "system: payment", actor: { type: "system", id: "payments" }, requestId: event.id },
-    now,
-  });
+  const commit = committer(event.accountId, event.id, work);
   if (event.currency !== currency) {
     log.error("payment in another currency", { event_id: event.id, currency: event.currency });
     return "ignored";
@@ -38,14 +33,28 @@ export async function handlePayment(event: PaymentEvent, work: Work): Promise<"c
   const outcome = await commit(async () => planCredit(table, event, work));
   if (outcome === "ignored") return outcome;
   // A webhook that comes again after a death in between finds the credit, and pays what is still open.
+  await payOwed(event.accountId, event.id, work);
+  return outcome;
+}
+
+/** Pays the open invoices that the wallet can pay. Doing it again changes nothing. */
+export async function payOwed(accountId: string, requestId: string, work: Work): Promise<void> {
+  const commit = committer(accountId, requestId, work);
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
-      const { book, ...plan } = await planBilling(table, event.accountId, now(), payOpen);
+      const { book, ...plan } = await planBilling(work.table, accountId, work.now(), payOpen);
       return { ...plan, value: nextPayable(book) !== undefined };
     });
   }
-  return outcome;
 }
+
+const committer = (accountId: string, requestId: string, { table, now }: Work): Commit =>
+  recorder({
+    table,
+    accountId,
+    author: { action: "system: payment", actor: { type: "system", id: "payments" }, requestId },
+    now,
+  });
 
 type Planned = { value: "credited" | "known" | "ignored"; writes: Write[]; changes: Change[] };
 

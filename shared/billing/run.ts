@@ -3,6 +3,7 @@ import { recorder } from "../changes/recorder.ts";
 import type { Log } from "../log.ts";
 import { inParallel } from "../parallel.ts";
 import type { Table } from "../table/table.ts";
+import { queueOldTopups } from "./ask.ts";
 import { planBilling } from "./book.ts";
 import type { Day } from "./days.ts";
 import { accrueThrough, nextPayable, payOpen, settleThrough } from "./settle.ts";
@@ -35,6 +36,12 @@ export async function runAccount(accountId: string, last: Day, work: RunWork): P
   }
 }
 
+/** What is done for an account once a day. */
+async function closeDay(accountId: string, last: Day, work: RunWork): Promise<void> {
+  await runAccount(accountId, last, work);
+  await queueOldTopups(accountId, work);
+}
+
 const atOnce = 8;
 
 /** Closes a day for all accounts, several at a time. One account's failure does not stop the others; it is counted. */
@@ -47,7 +54,7 @@ export async function runAll(
   for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
   await inParallel(ids, atOnce, async (id) => {
-    await runAccount(id, last, work).catch((error: unknown) => {
+    await closeDay(id, last, work).catch((error: unknown) => {
       failed += 1;
       log.error("billing day failed", { account_id: id, error: String(error) });
     });

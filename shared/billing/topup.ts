@@ -8,6 +8,7 @@ import { Id, timeOrderedId } from "../ids.ts";
 import { Currency, currency, money, MoneyText, moneyUpTo } from "../money.ts";
 import type { Payments } from "../providers/payments.ts";
 import type { Context } from "../route.ts";
+import { dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
@@ -22,6 +23,12 @@ export const topupKey = (accountId: string, reference: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `TOPUP#${reference}`,
 });
+
+/** Top-ups whose checkout the provider is asked about at an instant, each at its place: account, reference. */
+export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
+
+/** A webhook comes within seconds: whoever pays at once is asked about for nothing before that. */
+const firstAskMs = 120_000;
 
 export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
 
@@ -39,6 +46,10 @@ export const StoredTopup = Topup.extend({
   token_hash: z.string(),
   /** The purchase that goes on once it is paid. */
   purchase_batch_id: z.string().optional(),
+  /** When the provider was last asked about it for its result page. */
+  asked_at: Timestamp.optional(),
+  /** Whether `checkoutQueue` has it until it is settled: one of the first edition is put there late. */
+  is_queued: z.boolean().default(false),
   version: z.int(),
 });
 export type StoredTopup = z.output<typeof StoredTopup>;
@@ -85,7 +96,8 @@ type Opened = { session: z.output<typeof TopupSession>; writes: Write[]; changes
 /**
  * Opens a checkout for a top-up, with what notes it, for one transaction. The money is credited by the provider's
  * webhook, which names the account and our reference, so a checkout that is paid is credited even if this dies before
- * it has noted it. A batch of purchases that waits for the money is noted with it.
+ * it has noted it; and the provider is asked about what is noted, should the webhook not come. A batch of purchases
+ * that waits for the money is noted with it.
  */
 export async function openTopup(
   accountId: string,
@@ -118,6 +130,7 @@ export async function openTopup(
     checkout_id: checkout.id,
     token_hash: hashOf(secret).toString("hex"),
     ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
+    is_queued: true,
     version: 1,
   };
   return {
@@ -125,7 +138,10 @@ export async function openTopup(
       amount: topup.amount,
       hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
     },
-    writes: [{ put: { ...topupKey(accountId, reference), ...topup }, if: "absent" }],
+    writes: [
+      { put: { ...topupKey(accountId, reference), ...topup }, if: "absent" },
+      dueWrite(checkoutQueue, [accountId, reference], new Date(at.getTime() + firstAskMs).toISOString()),
+    ],
     changes: [change(topupKind, "created", reference, { after: topup })],
   };
 }

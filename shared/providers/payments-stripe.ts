@@ -28,6 +28,12 @@ async function newClient(apiKey: string, { endpoint, timeoutMs = 5_000 }: Stripe
   });
 }
 
+/** A person waits for what is only looked at, and it is asked again soon. */
+const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
+  timeout: timeoutMs,
+  maxNetworkRetries: 1,
+});
+
 /** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system's. */
 const Failure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
@@ -96,7 +102,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     getCheckout: (id) =>
       call(async () => {
         if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
-        const session = await (await connect()).checkout.sessions.retrieve(id);
+        const session = await (await connect()).checkout.sessions.retrieve(id, undefined, brief(options));
         if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
         return stateOf(session);
       }),

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { CheckoutResult, checkoutResult } from "../../../shared/billing/checkout-result.ts";
+import { askingHere } from "../../../shared/billing/outside.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
@@ -13,11 +14,13 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/billing/checkout/result",
   summary: "Get the result of a checkout",
   description:
-    "For the page a payer comes back to, which asks until the status is no longer `pending`. The token in its address is all it takes.",
+    "For the page a payer comes back to, which asks until the status is no longer `pending`. The token in its address is all it takes. A payment that the provider has not told of is found by this: it is asked, every few seconds at most, and what was paid is credited.",
   capability: null,
   open: "Public: whoever has the checkout's token may know what became of it.",
   public: true,
   access: "read",
+  grants: "write",
+  uses: ["payments"],
   params: AccountParams,
   query: z.strictObject({
     checkout_token: z.string().min(1).max(200).meta({ description: "The token in the page's address." }),
@@ -27,7 +30,7 @@ export const route = defineRoute({
   }),
   output: CheckoutResult,
   problems: ["not_found"],
-  run: ({ params, query }, { table }) => checkoutResult(params.account_id, query.checkout_token, table),
+  run: ({ params, query }, { table, log }) => checkoutResult(params.account_id, query.checkout_token, table, () => askingHere(log)),
 });
 
 export const handler = http(route);

@@ -6,6 +6,7 @@ import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { createTopup } from "../../../shared/billing/topup.ts";
 import { readWallet } from "../../../shared/billing/wallet.ts";
+import { notFound } from "../../../shared/errors.ts";
 import type { Payments } from "../../../shared/providers/payments.ts";
 import { testTable } from "../../support/world.ts";
 import { log, newScene, paymentOf } from "./scene.ts";
@@ -24,12 +25,13 @@ async function sceneWithCheckout() {
       return { id: checkoutId, url: "https://pay.example.com", expiresAt: input.expiresAt };
     },
     readEvent: async () => undefined,
-    getCheckout: () => Promise.reject(new Error("nobody asks")),
+    getCheckout: () => Promise.reject(notFound()),
   };
   await createTopup(scene.accountId, 1_000, scene.context, { payments, publicUrl: "https://api.example.com" });
+  const asking = () => ({ table, payments, now: scene.context.now, log });
   const tell = (type: "paid" | "failed" | "expired", amount = 1_000) =>
     scene.pay({ type, amount, checkoutId, reference });
-  const result = async () => (await checkoutResult(scene.accountId, token, table)).status;
+  const result = async () => (await checkoutResult(scene.accountId, token, table, asking)).status;
   return { ...scene, tell, result, posted: async () => (await scene.wallet()).posted };
 }
 

@@ -1,0 +1,15 @@
+import { sweepCheckouts } from "../../shared/billing/ask.ts";
+import { askingHere } from "../../shared/billing/outside.ts";
+import { createLog } from "../../shared/log.ts";
+import { runtime } from "../../shared/runtime.ts";
+
+/**
+ * Asks the payment provider about the checkouts that are due, in case a webhook was lost; for a schedule of every
+ * minute. With `early`, about all that are open: after an outage.
+ */
+export async function handler({ early = false }: { early?: boolean } = {}): Promise<void> {
+  const { env } = runtime();
+  const log = createLog(env.LOG_LEVEL, { worker: "ask_checkouts" }, env.LOG_FORMAT);
+  const swept = await sweepCheckouts(askingHere(log), { early });
+  log[swept.due > 0 ? "info" : "debug"]("swept", { ...swept });
+}

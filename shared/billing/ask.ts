@@ -1,0 +1,146 @@
+import * as z from "zod";
+
+import { Problem } from "../errors.ts";
+import { timeOrderedId } from "../ids.ts";
+import type { Log } from "../log.ts";
+import type { CheckoutState, Payments } from "../providers/payments.ts";
+import { dueTasks, sweepTasks, type Swept } from "../sweep.ts";
+import { dueKey, dueWrite } from "../table/due.ts";
+import type { Table } from "../table/table.ts";
+import { handlePayment, payOwed } from "./payments.ts";
+import { checkoutQueue, StoredTopup, topupKey } from "./topup.ts";
+
+/** What the provider is asked with. */
+export type AskWork = { table: Table; payments: Pick<Payments, "getCheckout">; now: () => Date; log: Log };
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** Bank debits take up to two weeks; after this a checkout is asked about for its result page only. */
+const askedForMs = 30 * dayMs;
+
+/** How long after the last question about a checkout its result page may have the provider asked again. */
+const pageRestMs = 4_000;
+
+/** What the provider says of the checkout of a top-up; undefined where it says it of another one. */
+async function look(accountId: string, topup: StoredTopup, work: AskWork): Promise<CheckoutState | undefined> {
+  const state = await work.payments.getCheckout(topup.checkout_id);
+  if (isAbout(state, accountId, topup)) return state;
+  work.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
+  return undefined;
+}
+
+const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: StoredTopup): boolean =>
+  state.id === checkout_id && state.reference === id && state.accountId === accountId;
+
+/**
+ * Does what the webhook does that tells the same. A payment is credited under the same id, so once, whoever hears of
+ * it first.
+ */
+async function take(state: CheckoutState, work: AskWork): Promise<void> {
+  const { id: checkoutId, status, reference, accountId, amount, currency } = state;
+  if (status !== "paid" && status !== "expired") return;
+  const told = { checkoutId, reference, accountId, amount, currency, at: work.now() };
+  const outcome = await handlePayment({ id: `asked/${checkoutId}`, type: status, ...told }, work);
+  work.log.info("checkout settled by asking", { checkout_id: checkoutId, account_id: accountId, status, outcome });
+}
+
+/**
+ * Asks about a pending top-up for its result page, unless that was done a moment ago: of pages that ask at once one
+ * has the provider asked. A provider that fails is as good as one that knows nothing yet.
+ */
+export async function askForPage(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
+  const { table, now, log } = work;
+  const { asked_at, version } = topup;
+  const restedMs = asked_at === undefined ? Infinity : now().getTime() - Date.parse(asked_at);
+  if (restedMs >= 0 && restedMs < pageRestMs) return;
+  const claim = { asked_at: now().toISOString(), version: version + 1 };
+  const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
+  if (!done) return;
+  const state = await look(accountId, topup, work).catch((error: unknown) => {
+    log[isSilence(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
+  });
+  if (state) await take(state, work);
+}
+
+/** Nothing that asking later will not heal. */
+const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
+
+/** When to ask again: the older a checkout is, the more seldom. Undefined once it is too old. */
+function nextAsk({ created_at }: StoredTopup, now: Date): string | undefined {
+  const ageMs = now.getTime() - Date.parse(created_at);
+  if (ageMs > askedForMs) return undefined;
+  const mostMs = ageMs < 2 * dayMs ? hourMs : dayMs;
+  return new Date(now.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
+}
+
+/** Asks about a top-up that is due, and puts it back into the queue until it is settled, or too old. */
+async function askDue(accountId: string, reference: string, at: string, work: AskWork): Promise<void> {
+  const { table, now } = work;
+  const key = topupKey(accountId, reference);
+  const topup = await table.get(key, StoredTopup);
+  let failure: unknown;
+  if (topup?.status === "pending") {
+    const state = await look(accountId, topup, work).catch((error: unknown) => void (failure = error));
+    if (state) await take(state, work);
+  } else if (topup?.status === "paid") {
+    // Whoever credited it may have died before it paid what was owed.
+    await payOwed(accountId, `asked/${topup.checkout_id}`, work);
+  }
+  const after = await table.get(key, StoredTopup);
+  const isOpen = after?.status === "pending" && !isMissing(failure);
+  await putBack([accountId, reference], at, isOpen ? nextAsk(after, now()) : undefined, table);
+  if (failure !== undefined) throw failure;
+}
+
+/** A checkout of which the provider knows nothing will not be known to it later. */
+const isMissing = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
+
+/** Moves a place of the queue to its next instant, or out of it; of two who do it at once by one of them only. */
+async function putBack(
+  place: [accountId: string, reference: string],
+  at: string,
+  next: string | undefined,
+  table: Table,
+): Promise<void> {
+  const due = dueKey(checkoutQueue, place, at);
+  if (next === at) return;
+  if (next === undefined) return void (await table.attempt({ delete: due }));
+  await table.commit(async () => {
+    const isThere = (await table.get(due, z.object({}))) !== undefined;
+    const writes = [{ delete: due, if: "present" as const }, dueWrite(checkoutQueue, place, next)];
+    return { value: undefined, writes: isThere ? writes : [] };
+  });
+}
+
+/**
+ * Asks about the checkouts that are due, or about all that are open when `early`: after an outage, when webhooks may
+ * have been lost.
+ */
+export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<Swept> {
+  const until = early ? new Date(work.now().getTime() + askedForMs) : work.now();
+  const one = (accountId: string, reference: string, at: string): Promise<void> =>
+    askDue(accountId, reference, at, work);
+  const tasks = await dueTasks(checkoutQueue, one, { table: work.table, now: () => until });
+  return sweepTasks(tasks, work.log);
+}
+
+/** Puts the pending top-ups of an account that were opened by the first edition into the queue, due at once. */
+export async function queueOldTopups(accountId: string, { table, now }: Pick<AskWork, "table" | "now">): Promise<void> {
+  const at = now();
+  const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
+  const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);
+  for (const { id } of items.map((item) => StoredTopup.parse(item)).filter(isForgotten)) {
+    const key = topupKey(accountId, id);
+    await table.commit(async () => {
+      const topup = await table.get(key, StoredTopup);
+      if (!topup || !isForgotten(topup)) return { value: undefined, writes: [] };
+      const { version } = topup;
+      const queued = { update: key, set: { is_queued: true, version: version + 1 }, if: { version } };
+      return { value: undefined, writes: [queued, dueWrite(checkoutQueue, [accountId, id], at.toISOString())] };
+    });
+  }
+}
+
+const isForgotten = ({ status, is_queued }: StoredTopup): boolean => status === "pending" && !is_queued;

@@ -1,0 +1,313 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { createAccount } from "../../../shared/accounts/operate.ts";
+import { noPermissions } from "../../../shared/auth/permissions.ts";
+import { sweepCheckouts, type AskWork } from "../../../shared/billing/ask.ts";
+import { openBook } from "../../../shared/billing/book.ts";
+import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
+import { dayOf, plusDays } from "../../../shared/billing/days.ts";
+import { handlePayment } from "../../../shared/billing/payments.ts";
+import { runAccount, runAll } from "../../../shared/billing/run.ts";
+import { checkoutQueue, createTopup, openTopup, StoredTopup, topupKey } from "../../../shared/billing/topup.ts";
+import { readWallet } from "../../../shared/billing/wallet.ts";
+import { recorder } from "../../../shared/changes/recorder.ts";
+import { batchQueue } from "../../../shared/domains/queues.ts";
+import { Problem } from "../../../shared/errors.ts";
+import { settle, type Act } from "../../../shared/providers/embedded-checkout.ts";
+import { embeddedPayments } from "../../../shared/providers/payments-embedded.ts";
+import type { Payments } from "../../../shared/providers/payments.ts";
+import type { Context } from "../../../shared/route.ts";
+import { dueKey, readDue, type Queue } from "../../../shared/table/due.ts";
+import { createMemoryStore, openMemoryTable, type MemoryStore, type Step } from "../../support/memory-table.ts";
+import { log } from "./scene.ts";
+
+const start = Date.parse("2026-03-31T12:00:00.000Z");
+const minutes = 60_000;
+const days = 1_440 * minutes;
+
+/** The product and its payment provider on a table in memory, at an instant, with an account in it. */
+async function newScene() {
+  const store = createMemoryStore();
+  const table = openMemoryTable(store);
+  const accountId = randomUUID();
+  const clock = { ms: start };
+  const now = (): Date => new Date(clock.ms);
+  await createAccount(
+    table,
+    { id: accountId, client: { id: randomUUID(), name: "C" }, name: "A", ownerId: randomUUID() },
+    now(),
+  );
+  const provider = embeddedPayments(openMemoryTable(store), {
+    webhookSecret: "a secret of 16 and more",
+    baseUrl: "http://127.0.0.1",
+    now,
+  });
+  const asked: string[] = [];
+  let token = "";
+  const payments: Payments = {
+    ...provider,
+    createCheckout: (input) => {
+      token = new URL(input.successUrl ?? "").searchParams.get("checkout_token") ?? "";
+      return provider.createCheckout(input);
+    },
+    getCheckout: async (id) => {
+      asked.push(id);
+      return provider.getCheckout(id);
+    },
+  };
+  const author = { action: "test", actor: { type: "user" as const, id: "somebody" }, requestId: "r" };
+  const context: Context = {
+    principal: { type: "user", id: "somebody", email: "", groups: [] },
+    permissions: { ...noPermissions, member: true },
+    requestId: randomUUID(),
+    table,
+    commit: recorder({ table, accountId, author, now }),
+    answer: async (value) => value,
+    log,
+    now,
+  };
+  const outside = { payments, publicUrl: "http://here" };
+  const work = (more: Partial<AskWork> = {}): AskWork => ({ table, payments, now, log, ...more });
+  return {
+    ...{ store, table, accountId, clock, now, asked, context, outside, work },
+    token: () => token,
+    open: () => createTopup(accountId, 1_000, context, outside),
+    sweep: (more?: Partial<AskWork>, early = false) => sweepCheckouts(work(more), { early }),
+    page: async (more?: Partial<AskWork>) =>
+      (await checkoutResult(accountId, token, more?.table ?? table, () => work(more))).status,
+    topup: () => table.get(topupKey(accountId, token.slice(0, 36)), StoredTopup),
+    posted: async () => (await readWallet(table, accountId)).posted,
+    queued: (queue: Queue = checkoutQueue) => inQueue(queue, store),
+    act: (id: string, act: Act) => settle(openMemoryTable(store), id, act, now()),
+  };
+}
+type Scene = Awaited<ReturnType<typeof newScene>>;
+
+async function inQueue(queue: Queue, store: MemoryStore) {
+  return (await readDue(openMemoryTable(store), queue, new Date(start + 900 * days))).flat();
+}
+
+/** A checkout that was paid, of which no webhook tells. */
+async function paidScene(): Promise<Scene & { checkoutId: string }> {
+  const scene = await newScene();
+  const { hosted_page } = await scene.open();
+  await scene.act(hosted_page.id, "pay");
+  return { ...scene, checkoutId: hosted_page.id };
+}
+
+/** What the provider's webhook would tell of a payment. */
+const webhook = ({ accountId, checkoutId, token, table, now }: Scene & { checkoutId: string }) =>
+  handlePayment(
+    {
+      ...{ id: randomUUID(), type: "paid", checkoutId, reference: token().slice(0, 36), accountId },
+      ...{ amount: 1_000, currency: "USD", at: now() },
+    },
+    { table, now, log },
+  );
+
+test("a payment that no webhook tells of is credited by the worker after minutes, and is then done with", async () => {
+  const scene = await paidScene();
+  expect(await scene.sweep()).toMatchObject({ due: 0 });
+  expect(await scene.posted()).toBe(0);
+  scene.clock.ms += 2 * minutes;
+  expect(await scene.sweep()).toEqual({ due: 1, done: 1, failed: 0 });
+  expect([await scene.posted(), await scene.page(), await scene.queued()]).toEqual([1_000, "paid", []]);
+  expect(await webhook(scene)).toBe("known");
+  expect(await scene.posted()).toBe(1_000);
+});
+
+test("the page of its payer finds it, and so does a product that starts, without waiting for its time", async () => {
+  const byPage = await paidScene();
+  expect(await byPage.page()).toBe("paid");
+  expect(await byPage.posted()).toBe(1_000);
+  const byStart = await paidScene();
+  expect(await byStart.sweep({}, true)).toEqual({ due: 1, done: 1, failed: 0 });
+  expect([await byStart.posted(), await byStart.queued()]).toEqual([1_000, []]);
+});
+
+test("whoever comes first, and all at once, it is credited once", async () => {
+  for (let time = 0; time < 20; time++) {
+    const scene = await paidScene();
+    scene.clock.ms += 2 * minutes;
+    const comers = [() => webhook(scene), () => scene.sweep(), () => scene.page(), () => scene.sweep({}, true)];
+    const turned = [...comers.slice(time % 4), ...comers.slice(0, time % 4), ...comers];
+    await Promise.all(turned.map((come) => come()));
+    expect([await scene.posted(), await scene.page()]).toEqual([1_000, "paid"]);
+    await scene.sweep({}, true);
+    expect(await scene.queued()).toEqual([]);
+  }
+});
+
+test("however many pages poll, and however often, the provider is asked every four seconds", async () => {
+  const scene = await newScene();
+  await scene.open();
+  for (const _ of [1, 2, 3]) {
+    const before = scene.asked.length;
+    const polls = Array.from({ length: 30 }, () => scene.page());
+    expect(new Set(await Promise.all(polls))).toEqual(new Set(["pending"]));
+    scene.clock.ms += 3_999;
+    await scene.page();
+    expect(scene.asked.length - before).toBe(1);
+    scene.clock.ms += 1;
+  }
+});
+
+test("a provider that fails is a page that says pending, and a worker that comes again", async () => {
+  const scene = await paidScene();
+  const troubles = [
+    new Problem("upstream_unavailable", "No answer."),
+    new Error("a wrong key"),
+    new Problem("not_found", "None."),
+  ];
+  for (const trouble of troubles.slice(0, 2)) {
+    const payments = { getCheckout: () => Promise.reject(trouble) };
+    expect(await scene.page({ payments })).toBe("pending");
+    scene.clock.ms += 5 * minutes;
+    expect(await scene.sweep({ payments })).toEqual({ due: 1, done: 0, failed: 1 });
+    const [next] = await scene.queued();
+    expect(Date.parse(next?.at ?? "")).toBeGreaterThan(scene.clock.ms);
+  }
+  scene.clock.ms += 60 * minutes;
+  await scene.sweep();
+  expect([await scene.posted(), await scene.queued()]).toEqual([1_000, []]);
+});
+
+test("a checkout that the provider does not know, or says to be somebody else's, is credited to nobody", async () => {
+  const unknown = await newScene();
+  await unknown.open();
+  const none = { getCheckout: () => Promise.reject(new Problem("not_found", "None.")) };
+  expect(await unknown.page({ payments: none })).toBe("pending");
+  expect(await unknown.sweep({ payments: none }, true)).toMatchObject({ failed: 1 });
+  expect(await unknown.queued()).toEqual([]);
+  const others = [{ id: "cs_local_another" }, { accountId: randomUUID() }, { reference: randomUUID() }];
+  for (const other of [...others, { currency: "EUR" }]) {
+    const scene = await paidScene();
+    const getCheckout: Payments["getCheckout"] = async (id) => ({
+      ...(await scene.outside.payments.getCheckout(id)),
+      ...other,
+    });
+    expect(await scene.page({ payments: { getCheckout } })).toBe("pending");
+    await scene.sweep({ payments: { getCheckout } }, true);
+    expect(await scene.posted()).toBe(0);
+  }
+});
+
+test("an open checkout is asked about ever more seldom, until it has expired", async () => {
+  const scene = await newScene();
+  await scene.open();
+  const waits: number[] = [];
+  for (let lastMs = start; ;) {
+    const [next] = await scene.queued();
+    if (!next) break;
+    scene.clock.ms = Date.parse(next.at);
+    waits.push((scene.clock.ms - lastMs) / minutes);
+    lastMs = scene.clock.ms;
+    await scene.sweep();
+  }
+  expect(waits.slice(0, 4)).toEqual([2, 2, 2, 3]);
+  expect(waits).toEqual(waits.toSorted((one, other) => one - other));
+  expect(waits.length).toBeLessThan(50);
+  expect(await scene.page()).toBe("expired");
+});
+
+test("one that never comes to an end is given up after thirty days, and its page still asks", async () => {
+  const scene = await newScene();
+  const { hosted_page } = await scene.open();
+  await scene.act(hosted_page.id, "decline");
+  for (let next = await scene.queued(); next.length > 0; next = await scene.queued()) {
+    scene.clock.ms = Date.parse(next[0]?.at ?? "");
+    await scene.sweep();
+  }
+  expect(scene.clock.ms - start).toBeGreaterThan(30 * days);
+  expect(scene.asked.length).toBeLessThan(120);
+  const before = scene.asked.length;
+  expect(await scene.page()).toBe("pending");
+  expect(scene.asked.length).toBe(before + 1);
+});
+
+test("a purchase that waits for the money goes on, whoever hears of it", async () => {
+  for (const how of ["page", "worker"]) {
+    const scene = await newScene();
+    const { session, ...noted } = await openTopup(scene.accountId, 1_500, scene.context, scene.outside, {
+      batchId: "batch",
+    });
+    await scene.context.commit(async () => ({ value: session, ...noted }));
+    await scene.act(session.hosted_page.id, "pay");
+    expect(await scene.queued(batchQueue)).toEqual([]);
+    await (how === "page" ? scene.page() : scene.sweep({}, true));
+    expect(await scene.queued(batchQueue)).toMatchObject([{ place: [scene.accountId, "batch"] }]);
+  }
+});
+
+/** A checkout as the first edition left it: in no queue, and without the members that came later. */
+async function oldScene() {
+  const scene = await paidScene();
+  const { asked_at, is_queued, ...topup } = StoredTopup.parse(await scene.topup());
+  expect([asked_at, is_queued]).toEqual([undefined, true]);
+  for (const { at, place } of await scene.queued()) {
+    const [accountId = "", ...names] = place;
+    await scene.table.attempt({ delete: dueKey(checkoutQueue, [accountId, ...names], at) });
+  }
+  await scene.table.attempt({ put: { ...topupKey(scene.accountId, topup.id), ...topup } });
+  expect(await scene.queued()).toEqual([]);
+  return scene;
+}
+
+test("a checkout of the first edition is found by its page", async () => {
+  const scene = await oldScene();
+  const pages = Array.from({ length: 5 }, () => scene.page());
+  expect(await Promise.all(pages)).toContain("paid");
+  expect(await scene.posted()).toBe(1_000);
+});
+
+test("a checkout of the first edition is put into the queue by the day's run, once, and credited", async () => {
+  const scene = await oldScene();
+  const { table, now } = scene;
+  const run = () => runAll(plusDays(dayOf(now()), -1), { table, now, requestId: "r", log });
+  await Promise.all([run(), run()]);
+  await run();
+  expect(await scene.queued()).toHaveLength(1);
+  expect(await scene.sweep()).toMatchObject({ due: 1, done: 1 });
+  expect([await scene.posted(), await scene.queued()]).toEqual([1_000, []]);
+});
+
+/** An invoice of a day, which the wallet could not pay yet: what it comes to, in minor units. */
+async function owing({ table, accountId, now }: Scene): Promise<number> {
+  await runAccount(accountId, dayOf(now()), { table, now, requestId: "r" });
+  const { open } = await openBook(table, accountId, now());
+  return open.reduce((sum, { total }) => sum + total, 0);
+}
+
+/** Ends a process at the await with this place, the first being 0. */
+const dyingAt = (place: number, seen: { steps: number }): Step => {
+  const never = new Promise<undefined>(() => undefined);
+  return async () => (seen.steps++ === place ? never : undefined);
+};
+
+test.each(["worker", "page"])(
+  "a %s that dies at any await loses nothing: what was paid is credited once and pays what is owed",
+  async (who) => {
+    for (let place = 0; ; place++) {
+      const scene = await paidScene();
+      const owed = await owing(scene);
+      expect(owed).toBeGreaterThan(0);
+      const seen = { steps: 0 };
+      const dying = { table: openMemoryTable(scene.store, { step: dyingAt(place, seen) }) };
+      scene.clock.ms += 2 * minutes;
+      const died = who === "worker" ? scene.sweep(dying) : scene.page(dying);
+      died.catch(() => undefined);
+      await new Promise(setImmediate);
+      await scene.sweep();
+      expect([place, await scene.posted(), await scene.page()]).toEqual([place, 1_000 - owed, "paid"]);
+      scene.clock.ms += 60 * minutes;
+      await scene.sweep();
+      expect(await scene.queued()).toEqual([]);
+      if (seen.steps <= place) {
+        expect(place).toBeGreaterThan(8);
+        return;
+      }
+    }
+  },
+);

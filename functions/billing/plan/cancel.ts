@@ -5,6 +5,13 @@ import { cancelPlan, PlanAnswer } from "../../../shared/billing/plan.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
+const issueAt = (name: string, message: string) => ({ code: "custom" as const, path: [name], message });
+
+const both = ["cancel_at_period_end", "cancel_immediately"].map((name) =>
+  issueAt(name, "Say either that it ends with the month or that it ends now, not both"),
+);
+const neither = [issueAt("cancel_at_period_end", "Say when: at the end of the period or immediately")];
+
 export const route = defineRoute({
   name: "billing.plan.cancel",
   method: "POST",
@@ -17,17 +24,15 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      cancel_at_period_end: z.boolean().default(true).meta({ description: "Whether it ends with the month." }),
-      cancel_immediately: z
-        .boolean()
-        .default(false)
-        .meta({ description: "Whether it ends now; then `cancel_at_period_end` makes no difference." }),
+      cancel_at_period_end: z.boolean().optional().meta({
+        description: "Whether it ends with the month: true, unless `cancel_immediately` is.",
+      }),
+      cancel_immediately: z.boolean().default(false).meta({ description: "Whether it ends now." }),
     })
-    .refine((body) => body.cancel_at_period_end || body.cancel_immediately, {
-      path: ["cancel_at_period_end"],
-      error: "Say when: at the end of the period or immediately",
+    .superRefine(({ cancel_at_period_end: atEnd, cancel_immediately: isImmediate }, context) => {
+      if (atEnd === isImmediate) for (const issue of atEnd ? both : neither) context.addIssue(issue);
     })
-    .meta({ id: "PlanCancel", description: "When to cancel." }),
+    .meta({ id: "PlanCancel", description: "When to cancel: at the end of the month or at once, not both." }),
   output: PlanAnswer,
   problems: ["plan_cancelled", "plan_in_use"],
   run: ({ params, body }, context) => cancelPlan(params.account_id, body.cancel_immediately, context),

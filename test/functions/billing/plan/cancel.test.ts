@@ -5,6 +5,7 @@ import { billing } from "../../../support/billing.ts";
 import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";
 import { funded } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const cancel = (account: Account, body: object = {}) => billing(account, "POST", "cancel-plan", body);
@@ -73,4 +74,36 @@ test.each(whens)("of a cancellation %o and a claim at the same time one is done"
 test("to cancel at no time is a 422", async () => {
   const { status, body } = await cancel(await newAccount(), { cancel_at_period_end: false });
   expect([status, body.detail[0].loc]).toEqual([422, ["body", "cancel_at_period_end"]]);
+});
+
+test("to cancel both now and with the month is a 422 that names both members and cancels nothing", async () => {
+  const account = await newAccount();
+  const before = await storedOf(account);
+  const { status, body } = await cancel(account, { cancel_at_period_end: true, cancel_immediately: true });
+  expect(status).toBe(422);
+  expect(body.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual([
+    ["body", "cancel_at_period_end"],
+    ["body", "cancel_immediately"],
+  ]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("in code mode, too, both are refused, and nothing runs", async () => {
+  const { id, owner } = await newAccount();
+  const code = `billing.plan.cancel(account_id="${id}", cancel_at_period_end=true, cancel_immediately=true)`;
+  const body = { request_id: "r", session_id: "s", code };
+  const answer = await request("POST", "/v1/public/a2a", { token: owner.token, body });
+  expect(answer.body).toMatchObject({ status: "failed", error: { code: "invalid_argument" } });
+  expect(answer.text).toContain("cancel_immediately");
+});
+
+test.each([
+  [{ cancel_at_period_end: true }, "scheduled"],
+  [{ cancel_at_period_end: true, cancel_immediately: false }, "scheduled"],
+  [{ cancel_at_period_end: false, cancel_immediately: true }, "cancelled"],
+  [{ cancel_immediately: true }, "cancelled"],
+  [{ cancel_immediately: false }, "scheduled"],
+])("%j is one of the two", async (body, expected) => {
+  const answer = await cancel(await newAccount(), body);
+  expect([answer.status, answer.body.status]).toEqual([200, expected]);
 });

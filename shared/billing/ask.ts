@@ -67,10 +67,10 @@ export async function askForPage(accountId: string, topup: StoredTopup, work: As
 /** Nothing that asking later will not heal. */
 const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
-/** When to ask again: the older a checkout is, the more seldom. Undefined once it is too old. */
-function nextAsk({ created_at }: StoredTopup, now: Date): string | undefined {
+/** When to ask again: the older a checkout is, the more seldom. Undefined once it is too old and there was an answer. */
+function nextAsk({ created_at }: StoredTopup, now: Date, isAnswered: boolean): string | undefined {
   const ageMs = now.getTime() - Date.parse(created_at);
-  if (ageMs > askedForMs) return undefined;
+  if (isAnswered && ageMs > askedForMs) return undefined;
   const mostMs = ageMs < 2 * dayMs ? hourMs : dayMs;
   return new Date(now.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
 }
@@ -90,7 +90,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   }
   const after = await table.get(key, StoredTopup);
   const isOpen = after?.status === "pending" && !isMissing(failure);
-  await putBack([accountId, reference], at, isOpen ? nextAsk(after, now()) : undefined, table);
+  await putBack([accountId, reference], at, isOpen ? nextAsk(after, now(), failure === undefined) : undefined, table);
   if (failure !== undefined) throw failure;
 }
 

@@ -1,4 +1,5 @@
 import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { PlanId, plans } from "../../shared/billing/catalogue.ts";
 import { dayOf, plusDays } from "../../shared/billing/days.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
@@ -14,6 +15,7 @@ import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import {
+  askingOf,
   committer,
   contextOf,
   dayMs,
@@ -45,6 +47,7 @@ export const billingActors = (scene: Scene): Actor[] => {
     acting("day", 10, day),
     acting("calendar", 6, calendar),
     acting("deliver", 8, deliver),
+    acting("ask", 4, ask),
     acting("visit", 5, async (_, world, random) => visitCheckout(scene, world, random)),
     acting("top-up", 3, topUp),
     acting("spend", 3, spend),
@@ -73,11 +76,18 @@ const calendar: Act = async (scene, world, random) => {
 
 export const deliver: Act = async (scene, world, random) => {
   if (scene.events.length === 0) visitCheckout(scene, world, random);
-  const told = scene.events.length > 0 ? random.pick(scene.events.slice(-3)) : undefined;
+  const told = random.shuffle(scene.events.slice(-3)).find(({ isLost }) => !isLost);
   if (!told) return;
   const outcome = await handlePayment(told.event, { table: world.table, now: nowOf(scene, world), log: silent });
   told.isKnown = true;
   world.note(`${told.event.type} of ${told.event.checkoutId}: ${outcome}`);
+};
+
+/** The worker, or the start of a product; one that is told by its provider that it does not answer comes again. */
+export const ask: Act = async (scene, world, random) => {
+  if (scene.askingMistake === "nobody-asks") return;
+  const { due, done } = await sweepCheckouts(askingOf(scene, world), { early: random.chance(0.3) });
+  world.note(`asked about ${done} of ${due}`);
 };
 
 export const topUp: Act = async (scene, world, random, accountId) => {

@@ -1,5 +1,7 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
+import type { AskWork } from "../../shared/billing/ask.ts";
 import { plusDays, dayOf, type Day } from "../../shared/billing/days.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
 import { topupKey } from "../../shared/billing/topup.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/errors.ts";
@@ -9,8 +11,19 @@ import type { Context } from "../../shared/route.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** A checkout at the payment provider; `given` is whether a payer can have its address. */
-export type Checkout = { id: string; reference: string; accountId: string; amount: number; given: boolean };
+/** A checkout at the payment provider; `given` is whether a payer can have its address, `stands` what became of it. */
+export type Checkout = {
+  id: string;
+  reference: string;
+  accountId: string;
+  amount: number;
+  given: boolean;
+  stands: "open" | "processing" | "paid" | "expired";
+};
+
+/** What asking about a checkout can be otherwise than it is: nobody does it, or it credits by an id of its own. */
+export const askingMistakes = ["nobody-asks", "asked-by-another-id"] as const;
+export type AskingMistake = (typeof askingMistakes)[number];
 
 /** What all actors of a schedule share: the accounts, the calendar, and all that is at the payment provider. */
 export type Scene = {
@@ -18,8 +31,9 @@ export type Scene = {
   /** How far the calendar is ahead of the simulator's clock. */
   aheadMs: number;
   checkouts: Checkout[];
-  /** What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it. */
-  events: { event: PaymentEvent; isKnown: boolean }[];
+  /** What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it, or when it is lost. */
+  events: { event: PaymentEvent; isKnown: boolean; isLost?: boolean }[];
+  askingMistake?: AskingMistake | undefined;
   holds: { accountId: string; id: string }[];
   ids: number;
 };
@@ -62,17 +76,46 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
   createCheckout: async ({ reference, accountId, amount, expiresAt }) => {
     await world.pause("provider: create");
     const id = newId(scene, "checkout");
-    const checkout = { id, reference, accountId, amount, given: false };
+    const checkout: Checkout = { id, reference, accountId, amount, given: false, stands: "open" };
     scene.checkouts.push(checkout);
     created.push(checkout);
     await world.pause("provider: created");
     return { id, url: `https://pay.example.com/${id}`, expiresAt };
   },
   readEvent: async () => undefined,
-  getCheckout: async () => {
-    throw new Problem("not_found", "Nobody asks for it.");
+  getCheckout: async (id) => {
+    await world.pause("provider: asked");
+    const checkout = scene.checkouts.find((one) => one.id === id);
+    if (!checkout) throw new Problem("not_found", "There is no such checkout.");
+    const { reference, accountId, amount, stands: status } = checkout;
+    await world.pause("provider: answers");
+    return { id, status, reference, accountId, amount, currency: "USD", expiresAt: nowOf(scene, world)() };
   },
 });
+
+/** What a worker asks about checkouts with. A planted mistake credits what was asked about by another id. */
+export function askingOf(scene: Scene, world: World): AskWork {
+  const { getCheckout } = providerOf(scene, world, []);
+  const work = { table: world.table, now: nowOf(scene, world), log: silent };
+  if (scene.askingMistake !== "asked-by-another-id") return { ...work, payments: { getCheckout } };
+  return {
+    ...work,
+    payments: {
+      getCheckout: async (id) => {
+        const state = await getCheckout(id);
+        const told = { ...state, checkoutId: `asked-${id}`, type: "paid" as const, id: `asked/${id}`, at: work.now() };
+        if (state.status === "paid") await handlePayment(told, work);
+        return state;
+      },
+    },
+  };
+}
+
+/** Whether a webhook comes to nobody: of a checkout that somebody can ask about. */
+function isLost({ accountId, reference, stands }: Checkout, world: World, random: Random): boolean {
+  const isNoted = world.peek(topupKey(accountId, reference)) !== undefined;
+  return isNoted && stands === "open" && random.chance(0.3);
+}
 
 /** A payer does something on the page of a checkout, and the provider has something to tell. */
 export function visitCheckout(scene: Scene, world: World, random: Random): void {
@@ -80,13 +123,20 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
     ({ accountId, reference, given }) => given || world.peek(topupKey(accountId, reference)) !== undefined,
   );
   if (open.length === 0) return;
-  const { id, ...checkout } = random.pick(open.slice(-2));
-  const type = random.weighted([
+  const checkout = random.pick(open.slice(-2));
+  const { id } = checkout;
+  const ofIt = scene.events.filter(({ event }) => event.checkoutId === id);
+  const wasPaid = ofIt.some(({ event }) => event.type === "paid");
+  const drawn = random.weighted([
     { type: "paid" as const, weight: 6 },
     { type: "failed" as const, weight: 2 },
     { type: "expired" as const, weight: 2 },
   ]).type;
-  const wasPaid = scene.events.some(({ event }) => event.checkoutId === id && event.type === "paid");
+  // Of a payment that nobody was told of nothing else is told either: that would be the end of asking.
+  const type = wasPaid && ofIt.every(({ isLost }) => isLost) ? "paid" : drawn;
+  const lost = isLost(checkout, world, random);
+  if (checkout.stands !== "paid")
+    checkout.stands = ({ paid: "paid", failed: "processing", expired: "expired" } as const)[type];
   // A second event of one payment has another id; one in a hundred says another amount, which must not count.
   const amount = checkout.amount + (wasPaid && random.chance(0.3) ? 1 : 0);
   const event: PaymentEvent = {
@@ -99,6 +149,6 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
     currency: "USD",
     at: nowOf(scene, world)(),
   };
-  scene.events.push({ event, isKnown: false });
-  world.note(`provider: ${type} ${id} ${amount}`);
+  scene.events.push({ event, isKnown: lost, isLost: lost });
+  world.note(`provider: ${type} ${id} ${amount}${lost ? ", and tells nobody" : ""}`);
 }

@@ -1,4 +1,5 @@
 import { createAccount } from "../../shared/accounts/operate.ts";
+import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { runAccount } from "../../shared/billing/run.ts";
 import { createTopup } from "../../shared/billing/topup.ts";
@@ -11,13 +12,28 @@ import { mixed } from "./acting.ts";
 import { worldBefore } from "./beforehand.ts";
 import { billingActors } from "./billing-actors.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
-import { contextOf, dayMs, newId, nowOf, providerOf, silent, yesterdayOf, type Scene } from "./billing-scene.ts";
+import {
+  askingMistakes,
+  askingOf,
+  contextOf,
+  dayMs,
+  newId,
+  nowOf,
+  providerOf,
+  silent,
+  yesterdayOf,
+  type AskingMistake,
+  type Scene,
+} from "./billing-scene.ts";
 import { standingInvariant } from "./billing-standing-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
-import { mustHold, type Module, type World } from "./world.ts";
+import { mustHold, type Bug, type Module, type World } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
+
+/** These drop no condition: what asks about checkouts is otherwise than it is. */
+const around = askingMistakes.map((name): [AskingMistake, Bug] => [name, () => false]);
 
 /** The bill of one or two accounts over months: what customers, the provider, the operator and the clock do to it. */
 export const billingModule: Module = {
@@ -26,13 +42,16 @@ export const billingModule: Module = {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
     "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
+    "topup-version": (write) => sortKeyOf(write).startsWith("TOPUP#"),
+    ...Object.fromEntries(around),
   },
-  open: (random) => {
+  open: (random, bug) => {
+    const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
     const accounts = ["a", "b"]
       .slice(0, random.pick([1, 1, 1, 2]))
       .map((name) => `${name}0000000-0000-4000-8000-000000000000`);
     const aheadMs = random.between(0, 900) * dayMs;
-    const scene: Scene = { accounts, aheadMs, checkouts: [], events: [], holds: [], ids: 0 };
+    const scene: Scene = { accounts, aheadMs, checkouts: [], events: [], holds: [], ids: 0, askingMistake: mistake };
     return {
       actors: mixed(billingActors(scene), themes, random),
       prepare: (table, now) => prepare(scene, table, now),
@@ -51,6 +70,7 @@ export const billingModule: Module = {
 const themes = [
   [],
   ["deliver"],
+  ["deliver", "ask", "visit"],
   ["day", "operator", "calendar"],
   ["day", "change-plan", "cancel-plan"],
   ["spend", "hold", "resolve"],
@@ -73,20 +93,28 @@ async function quiet(scene: Scene, world: World): Promise<void> {
   for (const told of scene.events.filter(({ isKnown }) => !isKnown)) {
     await handlePayment(told.event, { ...work, log: silent });
   }
+  await askAll(scene, world);
   const run = async (): Promise<void> => {
     const last = yesterdayOf(scene, world);
     for (const id of scene.accounts) await runAccount(id, last, { ...work, requestId: newId(scene, "run") });
   };
   await run();
+  await askAll(scene, world);
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
   await run();
-  for (const { event } of scene.events) {
-    await handlePayment(event, { ...work, log: silent });
+  for (const { event, isLost } of scene.events) {
+    if (!isLost) await handlePayment(event, { ...work, log: silent });
     const id = `topup/${event.checkoutId}`;
     const isCredited = world.peek(movementKey(walletOf(event.accountId), id)) !== undefined;
     mustHold(isCredited || event.type !== "paid", () => `${id} was paid and is not credited`);
   }
   unwatch();
   mustHold(commits === 0, () => `everything was done, and done again it made ${commits} commits`);
+}
+
+/** Asks until there is nothing left to ask about; what was lost and cannot be found is left amiss. */
+async function askAll(scene: Scene, world: World): Promise<void> {
+  if (scene.askingMistake === "nobody-asks") return;
+  await sweepCheckouts(askingOf(scene, world), { early: true });
 }

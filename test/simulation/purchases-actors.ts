@@ -6,7 +6,7 @@ import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
 import type { DomainWork } from "../../shared/domains/work.ts";
 import { Problem, type ProblemCode } from "../../shared/errors.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
-import { deliver, spend, topUp } from "./billing-actors.ts";
+import { ask, deliver, spend, topUp } from "./billing-actors.ts";
 import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
 import { buy, buyAgain, buyThese } from "./purchases-buyers.ts";
 import type { Due } from "./purchases-facts.ts";
@@ -39,6 +39,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
     acting("pass-on", 4, passOn),
     acting("move", 4, move),
     acting("pay", 6, pay),
+    acting("ask", 2, ask),
     acting("top-up", 1, topUp),
     acting("spend", 1, spend),
     acting("time", 4, time),

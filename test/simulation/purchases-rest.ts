@@ -1,9 +1,10 @@
+import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { walletOf } from "../../shared/billing/wallet.ts";
 import { holdIdOf } from "../../shared/domains/buy.ts";
 import { sweepDomains } from "../../shared/domains/sweep.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
-import { nowOf, silent } from "./billing-scene.ts";
+import { askingOf, nowOf, silent } from "./billing-scene.ts";
 import { doDue, dueNow } from "./purchases-actors.ts";
 import { batchOf } from "./purchases-facts.ts";
 import { calm } from "./purchases-registry.ts";
@@ -16,13 +17,14 @@ export async function rest(scene: PurchaseScene, world: World, random: Random): 
   scene.registry.mood = calm;
   const told = { table: world.table, now: nowOf(scene, world), log: silent };
   for (const { event } of scene.events.filter(({ isKnown }) => !isKnown)) await handlePayment(event, told);
+  await sweepCheckouts(askingOf(scene, world), { early: true });
   await workOff(scene, world, random);
   checkNames(scene, world);
   checkMoney(scene);
   checkOutcomes(scene);
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
-  for (const { event } of scene.events) await handlePayment(event, told);
+  for (const { event, isLost } of scene.events) if (!isLost) await handlePayment(event, told);
   const { due } = await sweepDomains(workOf(scene, world, random));
   unwatch();
   mustHold(due === 0, () => `everything was done, and ${due} things are due`);

@@ -30,7 +30,8 @@ export const route = defineRoute({
   }),
   output: CheckoutResult,
   problems: ["not_found"],
-  run: ({ params, query }, { table, log }) => checkoutResult(params.account_id, query.checkout_token, table, () => askingHere(log)),
+  run: ({ params, query }, { table, log }) =>
+    checkoutResult(params.account_id, query.checkout_token, table, () => askingHere(log)),
 });
 
 export const handler = http(route);

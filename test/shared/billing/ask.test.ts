@@ -227,6 +227,16 @@ test("one that never comes to an end is given up after thirty days, and its page
   expect(scene.asked.length).toBe(before + 1);
 });
 
+test("a provider that fails for longer than that is asked until it answers", async () => {
+  const scene = await paidScene();
+  scene.clock.ms += 100 * days;
+  const payments = { getCheckout: () => Promise.reject(new Problem("upstream_unavailable", "No answer.")) };
+  expect(await scene.sweep({ payments })).toMatchObject({ due: 1, failed: 1 });
+  scene.clock.ms += 2 * days;
+  expect(await scene.sweep()).toMatchObject({ due: 1, done: 1 });
+  expect(await scene.posted()).toBe(1_000);
+});
+
 test("a purchase that waits for the money goes on, whoever hears of it", async () => {
   for (const how of ["page", "worker"]) {
     const scene = await newScene();

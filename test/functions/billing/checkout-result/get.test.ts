@@ -2,11 +2,13 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { topupKey } from "../../../../shared/billing/topup.ts";
+import { getStored, settle } from "../../../../shared/providers/embedded-checkout.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
-import { tellPayment } from "../../../support/billing.ts";
+import { billing, tellPayment } from "../../../support/billing.ts";
 import { masked } from "../../../support/doors.ts";
-import { request } from "../../../support/request.ts";
-import { newAccount } from "../../../support/world.ts";
+import { request, statusesOf } from "../../../support/request.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const resultOf = (accountId: string, token: string, more = "") =>
   request(
@@ -27,6 +29,37 @@ test("needs no credential, and says what became of the payment once the provider
   await tellPayment(account, { checkoutId: `cs_local_${reference}`, reference, cents: 5_000 });
   expect((await resultOf(account.id, token)).body.status).toBe("paid");
 });
+
+/** The checkout of a top-up of 50.00, and the token that its page has. */
+async function opened(account: Account): Promise<{ checkoutId: string; token: string }> {
+  const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
+  const { success_url } = await getStored(testTable(), hosted_page.id);
+  const token = new URL(success_url ?? "").searchParams.get("checkout_token") ?? "";
+  return { checkoutId: hosted_page.id, token };
+}
+
+test("finds a payment of which no webhook told, and credits it once, however many poll", async () => {
+  const account = await newAccount();
+  const { checkoutId, token } = await opened(account);
+  expect((await resultOf(account.id, token)).body.status).toBe("pending");
+  await settle(testTable(), checkoutId, "pay", new Date());
+  await rested(account, token);
+  const polled = await Promise.all(Array.from({ length: 8 }, () => resultOf(account.id, token)));
+  expect(statusesOf(polled)).toEqual(polled.map(() => 200));
+  expect((await resultOf(account.id, token)).body.status).toBe("paid");
+  const reference = token.slice(0, 36);
+  expect((await tellPayment(account, { checkoutId, reference, cents: 5_000 })).body).toMatchObject({
+    outcome: "known",
+  });
+  expect((await billing(account, "GET", "wallet-balance")).body.balance).toBe("50.00");
+  expect((await billing(account, "GET", "transactions")).body.total).toBe(1);
+});
+
+/** As if the page had asked for the last time some seconds ago. */
+async function rested({ id }: Account, token: string): Promise<void> {
+  const asked_at = new Date(Date.now() - 60_000).toISOString();
+  await testTable().attempt({ update: topupKey(id, token.slice(0, 36)), set: { asked_at } });
+}
 
 test.each(["expired", "async_payment_failed"])("tells of a checkout that ended with %s", async (end) => {
   const account = await newAccount();

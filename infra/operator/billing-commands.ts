@@ -5,7 +5,6 @@ import * as z from "zod";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { Day, dayOf, plusDays } from "../../shared/billing/days.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
-import { usageKey } from "../../shared/billing/usage.ts";
 import { planWallet, walletOf } from "../../shared/billing/wallet.ts";
 import { accountIds } from "../../shared/changes/history.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
@@ -24,8 +23,6 @@ const Amount = z
   .refine((text) => moneyUpTo(100_000_000).safeParse(text).success, { error: "an amount such as 12.50" });
 
 const account = { description: "The account's id.", schema: Id };
-
-const Count = z.string().regex(/^\d{1,6}$/, { error: "Not a count" });
 
 /** How the operator's command says how far it is: on a terminal only. */
 function showProgress(done: number, total: number): void {
@@ -126,19 +123,5 @@ export const billingCommands: Record<string, Command> = {
     },
     run: (table, { account: accountId = "", amount = "", id = "", reason = "" }) =>
       credit(table, accountId, amount, id, reason),
-  },
-  "billing usage": {
-    summary: "Set what an account is charged for by the day, until mailboxes and addresses count themselves.",
-    options: {
-      account,
-      mailboxes: { description: "How many mailboxes.", schema: Count },
-      ips: { description: "How many dedicated IPs.", schema: Count },
-    },
-    run: async (table, { account: accountId = "", mailboxes = "0", ips = "0" }) => {
-      await getAccount(table, accountId);
-      const usage = { mailboxes: Number(mailboxes), dedicated_ips: Number(ips) };
-      await table.attempt({ put: { ...usageKey(accountId), ...usage } });
-      return { account_id: accountId, ...usage };
-    },
   },
 };

@@ -8,7 +8,9 @@ import { topupOfToken, TopupStatus } from "./topup.ts";
 
 export const CheckoutResult = z
   .object({
-    status: TopupStatus.meta({ description: "What became of the payment; `pending` until the provider has told us, unasked or asked for this." }),
+    status: TopupStatus.meta({
+      description: "What became of the payment; `pending` until the provider has told us, unasked or asked for this.",
+    }),
     message: z.string().meta({ description: "What to show to the payer." }),
     account: z
       .object({

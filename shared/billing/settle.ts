@@ -20,14 +20,16 @@ export async function accrueThrough(table: Reader, book: Book, last: Day): Promi
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
   const days = daysBetween(book.state.accrue_from, end);
   if (days.length === 0) return;
-  const { mailboxes, dedicatedIpsOn, managedIpsOn } = await readUsage(table, book.accountId);
+  const { mailboxes, dedicatedIpsOn } = await readUsage(table, book.accountId);
   const sent = await readSent(table, book.accountId, book.state.accrue_from, end);
   const accruals = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     if (!isServed(book)) return [];
     if (plan_id === null) {
       const none = { mailboxes: 0, sent_mails: 0 };
-      return managedIpsOn(day) === 0 ? [] : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: managedIpsOn(day) }];
+      return dedicatedIpsOn(day) === 0
+        ? []
+        : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: dedicatedIpsOn(day) }];
     }
     return [{ day, plan_id, mailboxes, dedicated_ips: dedicatedIpsOn(day), sent_mails: sent.get(day) ?? 0 }];
   });

@@ -9,41 +9,27 @@ import { dayOf, type Day } from "./days.ts";
 
 /*
  * Access patterns
- *   what an account has that is paid by the day, beside its mailboxes   ACCOUNT#<id> / USAGE
- *   how many mails it sent on a day                                     ACCOUNT#<id> / SENT#<day>
+ *   how many mails an account sent on a day   ACCOUNT#<id> / SENT#<day>
  */
-export const usageKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "USAGE" });
 export const sentKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SENT#${day}` });
 
-const Usage = z.object({ mailboxes: z.int().min(0).default(0), dedicated_ips: z.int().min(0).default(0) });
 const Sent = z.object({ count: z.int().min(0) });
 
-/** `managedIpsOn` are those of `dedicatedIpsOn` that the operator did not count. */
-export type UsageNow = {
-  mailboxes: number;
-  dedicatedIpsOn: (day: Day) => number;
-  managedIpsOn: (day: Day) => number;
-};
+export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
 
 /**
- * How many mailboxes and dedicated IPs an account has: its live mailboxes, the managed IPs whose days paid in advance
- * are over by a day, and what the operator counts besides (`usageKey`).
+ * How many mailboxes and dedicated IPs an account has: its live mailboxes, and the managed IPs whose days paid in
+ * advance are over by a day.
  */
 export async function readUsage(table: Reader, accountId: string): Promise<UsageNow> {
-  const [[mailboxes, ips], counted] = await Promise.all([
-    readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]),
-    table.get(usageKey(accountId), Usage),
-  ]);
-  const { mailboxes: more, dedicated_ips } = counted ?? { mailboxes: 0, dedicated_ips: 0 };
+  const [mailboxes, ips] = await readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]);
   // The first day of each that is not paid in advance: the day on which those end.
   const paidUntil = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
-  const managedIpsOn = (day: Day): number => paidUntil.filter((end) => end <= day).length;
   return {
-    mailboxes: (mailboxes?.live ?? 0) + more,
-    dedicatedIpsOn: (day) => dedicated_ips + managedIpsOn(day),
-    managedIpsOn,
+    mailboxes: mailboxes?.live ?? 0,
+    dedicatedIpsOn: (day) => paidUntil.filter((end) => end <= day).length,
   };
 }
 

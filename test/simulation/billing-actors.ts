@@ -6,13 +6,14 @@ import { handlePayment } from "../../shared/billing/payments.ts";
 import { cancelPlan, changePlan, currentPlan } from "../../shared/billing/plan.ts";
 import { runAccount } from "../../shared/billing/run.ts";
 import { createTopup } from "../../shared/billing/topup.ts";
-import { sentKey, usageKey } from "../../shared/billing/usage.ts";
+import { sentKey } from "../../shared/billing/usage.ts";
 import { listTransactions, walletBalance } from "../../shared/billing/views.ts";
 import { planWallet, walletOf, type Posting } from "../../shared/billing/wallet.ts";
 import { InvalidInput, Problem } from "../../shared/errors.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";
+import { addUsage } from "../support/usage.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import {
   askingOf,
@@ -34,7 +35,14 @@ import { mustHold, type Actor, type World } from "./world.ts";
 type Act = ActIn<Scene>;
 
 /** Answers that a caller may get; whatever else is thrown is a mistake. */
-const answers = new Set(["busy", "upstream_unavailable", "plan_unchanged", "plan_cancelled", "payment_due"]);
+const answers = new Set([
+  "busy",
+  "upstream_unavailable",
+  "plan_unchanged",
+  "plan_cancelled",
+  "plan_in_use",
+  "payment_due",
+]);
 
 const isAnswer = (error: unknown): error is Error =>
   error instanceof Problem
@@ -164,8 +172,8 @@ const cancel: Act = (scene, world, random, accountId) =>
 const use: Act = async (scene, world, random, accountId) => {
   const sent = sentKey(accountId, plusDays(yesterdayOf(scene, world), random.between(0, 1)));
   await world.table.attempt({ update: sent, add: { count: random.between(1, 5_000) } });
-  const add = { [random.pick(["mailboxes", "dedicated_ips"])]: random.between(1, 3) };
-  await world.table.attempt({ update: usageKey(accountId), add });
+  const what = scene.hasIps && random.chance(0.3) ? "dedicated_ips" : "mailboxes";
+  await addUsage(world.table, accountId, { [what]: random.between(1, 3) });
 };
 
 const operate: Act = (scene, world, random, accountId) =>

@@ -33,6 +33,8 @@ export type Scene = {
   checkouts: Checkout[];
   /** What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it, or when it is lost. */
   events: { event: PaymentEvent; isKnown: boolean; isLost?: boolean }[];
+  /** Whether accounts get managed IPs: no plan is cancelled then. */
+  hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
   holds: { accountId: string; id: string }[];
   ids: number;

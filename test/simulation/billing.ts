@@ -42,7 +42,6 @@ export const billingModule: Module = {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
     "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
-    "topup-version": (write) => sortKeyOf(write).startsWith("TOPUP#"),
     ...Object.fromEntries(around),
   },
   open: (random, bug) => {
@@ -51,7 +50,17 @@ export const billingModule: Module = {
       .slice(0, random.pick([1, 1, 1, 2]))
       .map((name) => `${name}0000000-0000-4000-8000-000000000000`);
     const aheadMs = random.between(0, 900) * dayMs;
-    const scene: Scene = { accounts, aheadMs, checkouts: [], events: [], holds: [], ids: 0, askingMistake: mistake };
+    const hasIps = random.chance(0.3);
+    const scene: Scene = {
+      accounts,
+      aheadMs,
+      checkouts: [],
+      events: [],
+      holds: [],
+      ids: 0,
+      hasIps,
+      askingMistake: mistake,
+    };
     return {
       actors: mixed(billingActors(scene), themes, random),
       prepare: (table, now) => prepare(scene, table, now),

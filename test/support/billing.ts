@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 
 import { runAccount } from "../../shared/billing/run.ts";
-import { usageKey } from "../../shared/billing/usage.ts";
 import { planWallet } from "../../shared/billing/wallet.ts";
 import { signatureOf } from "../../shared/providers/embedded-checkout.ts";
 import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
+import { addUsage } from "./usage.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
 /** Calls a billing route of an account, for its owner if nobody is named. */
@@ -41,9 +41,9 @@ export async function fund({ id }: Pick<Account, "id">, amount: number): Promise
   });
 }
 
-/** Says how many mailboxes an account has, as far as billing is concerned. */
-export const use = async ({ id }: Pick<Account, "id">, mailboxes: number): Promise<void> =>
-  void (await testTable().attempt({ put: { ...usageKey(id), mailboxes, dedicated_ips: 0 } }));
+/** Says how many mailboxes more an account has, as far as billing is concerned. */
+export const use = ({ id }: Pick<Account, "id">, mailboxes: number): Promise<void> =>
+  addUsage(testTable(), id, { mailboxes });
 
 /** Closes an account's days up to one, as if it were the day after. */
 export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<void> =>

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/billing/days.ts";
 import { firstState, stateKey } from "../../../shared/billing/state.ts";
-import { readUsage, usageKey } from "../../../shared/billing/usage.ts";
+import { readUsage } from "../../../shared/billing/usage.ts";
 import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { closeDays } from "../../support/billing.ts";
+import { closeDays, use } from "../../support/billing.ts";
 import { activeHost, activeIp, claimed, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
@@ -38,7 +38,7 @@ test("a managed IP costs nothing by the day for thirty days, as they are paid, a
   expect(await accrued(account, first, plusDays(today, 34))).toEqual([1, 1, 1, 1, 1]);
 });
 
-test("counts it whether it is active, degraded or suspended, and what the operator counts besides", async () => {
+test("counts it whether it is active, degraded or suspended, and nothing that is not there", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const day = plusDays(today, 31);
@@ -46,15 +46,17 @@ test("counts it whether it is active, degraded or suspended, and what the operat
     await write({ update: ipKey(account.id, id), set: { status } });
     expect(await usedOn(account, day), status).toBe(1);
   }
-  await write({ put: { ...usageKey(account.id), mailboxes: 2, dedicated_ips: 3 } });
-  expect(await usedOn(account, day)).toBe(4);
-  expect(await usedOn(account, today)).toBe(3);
+  expect(await usedOn(account, today)).toBe(0);
+  // What an operator of the first edition once set, and what is counted by itself since.
+  await write({ put: { PK: `ACCOUNT#${account.id}`, SK: "USAGE", mailboxes: 2, dedicated_ips: 3 } });
+  expect(await usedOn(account, day)).toBe(1);
+  expect((await readUsage(testTable(), account.id)).mailboxes).toBe(0);
 });
 
 test("days without a plan have the managed IPs that there are all the same, by the default plan, and nothing else", async () => {
   const account = await funded(await newAccount());
   await activeIp(account);
-  await write({ put: { ...usageKey(account.id), mailboxes: 5, dedicated_ips: 3 } });
+  await use(account, 5);
   const plans = [{ plan_id: null, from: today }];
   await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
   const [first, last] = [plusDays(today, 30), plusDays(today, 32)];

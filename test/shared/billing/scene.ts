@@ -11,7 +11,6 @@ import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount } from "../../../shared/billing/run.ts";
 import { BillingState, stateKey } from "../../../shared/billing/state.ts";
 import { StoredTransaction, transactionsOf } from "../../../shared/billing/transaction.ts";
-import { usageKey } from "../../../shared/billing/usage.ts";
 import { planWallet, readWallet, type Posting } from "../../../shared/billing/wallet.ts";
 import { changeRows } from "../../../shared/changes/history.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
@@ -19,6 +18,7 @@ import type { Log } from "../../../shared/log.ts";
 import type { PaymentEvent } from "../../../shared/providers/payments.ts";
 import type { Context } from "../../../shared/route.ts";
 import { readRows } from "../../../shared/table/ranked-list.ts";
+import { addUsage } from "../../support/usage.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();
@@ -57,7 +57,7 @@ export async function newScene(created: Day) {
         const { done, writes, changes } = await planWallet(table, accountId, postings, now());
         return { value: done, writes, changes };
       }),
-    use: (add: { mailboxes?: number; dedicated_ips?: number }) => table.attempt({ update: usageKey(accountId), add }),
+    use: (add: { mailboxes?: number; dedicated_ips?: number }) => addUsage(table, accountId, add),
     ...looks(accountId),
   };
 }

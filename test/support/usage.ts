@@ -1,0 +1,45 @@
+import { ipsOf, type StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { idWithOrdinal } from "../../shared/ids.ts";
+import { mailboxesOf } from "../../shared/mailboxes/mailbox.ts";
+import { appendRows, readList } from "../../shared/table/ranked-list.ts";
+import type { Table } from "../../shared/table/table.ts";
+
+/** A managed IP whose days paid in advance are over. */
+function paidByDay(accountId: string, ordinal: number): StoredIp {
+  const at = "2020-01-01T00:00:00.000Z";
+  return {
+    id: idWithOrdinal(ordinal),
+    account_id: accountId,
+    name: "An IP",
+    type: "managed",
+    status: "active",
+    status_reason: null,
+    asn: null,
+    country_code: null,
+    addresses: [],
+    domain_count: 0,
+    created_at: at,
+    updated_at: at,
+    paid_until: at,
+    due_at: null,
+    failures: 0,
+    version: 1,
+  };
+}
+
+/** Gives an account more to pay for by the day, as far as it is counted: nothing but the counts is there. */
+export async function addUsage(
+  table: Table,
+  accountId: string,
+  { mailboxes = 0, dedicated_ips = 0 }: { mailboxes?: number; dedicated_ips?: number },
+): Promise<void> {
+  const { partition: PK, name } = mailboxesOf(accountId);
+  const add = { next: mailboxes, live: mailboxes, version: 1 };
+  if (mailboxes > 0) await table.attempt({ update: { PK, SK: `LIST#${name}#HEAD` }, add });
+  if (dedicated_ips === 0) return;
+  await table.commit(async () => {
+    const { state } = await readList(table, ipsOf(accountId));
+    const rows = Array.from({ length: dedicated_ips }, (_, index) => paidByDay(accountId, state.next + index));
+    return { value: undefined, writes: appendRows(state, rows) };
+  });
+}

@@ -27,14 +27,23 @@ export const Transaction = z
     }),
     amount: MoneyText.meta({ description: "How much, as a decimal." }),
     currency: Currency.meta({ description: "ISO 4217." }),
-    balance_after: MoneyText.meta({ description: "What the wallet held right after it; what is held is still in it." }),
+    balance_after: MoneyText.meta({
+      description: "What the wallet held right after it; what is held is still in it until it is taken.",
+    }),
     description: z.string().meta({ description: "What it is, for people." }),
-    effective_at: Timestamp.meta({ description: "When it took effect, or was held." }),
+    effective_at: Timestamp.meta({
+      description: "When it took effect, or was held: its place in the list, which never changes.",
+    }),
   })
   .meta({ id: "WalletTransaction", description: "Money that came into a wallet, left it, or is held in it." });
 export type Transaction = z.output<typeof Transaction>;
 
-export const StoredTransaction = Transaction.extend({ movement_id: z.string(), version: z.int() });
+export const StoredTransaction = Transaction.extend({
+  movement_id: z.string(),
+  /** When what was held was taken, or was free again. */
+  resolved_at: Timestamp.optional(),
+  version: z.int(),
+});
 export type StoredTransaction = z.output<typeof StoredTransaction>;
 
 export const transactionKind = defineKind({

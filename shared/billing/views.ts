@@ -1,5 +1,7 @@
 import * as z from "zod";
 
+import { movementKey } from "../ledger/ledger.ts";
+import { StoredMovement } from "../ledger/movement.ts";
 import { Currency, currency, money, MoneyText } from "../money.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
@@ -8,7 +10,7 @@ import { openBook } from "./book.ts";
 import { linesOf, totalOf } from "./charges.ts";
 import { monthOf } from "./days.ts";
 import { StoredTransaction, transactionsOf } from "./transaction.ts";
-import { readWallet } from "./wallet.ts";
+import { readWallet, walletOf } from "./wallet.ts";
 
 export const WalletBalance = z
   .object({
@@ -39,12 +41,24 @@ export async function walletBalance(
   };
 }
 
-/** A page of the wallet's transactions, newest first. */
+/** A page of the wallet's transactions, newest first by when they first appeared. */
 export async function listTransactions(
   accountId: string,
   page: PageQuery,
   { table }: Context,
 ): Promise<{ items: StoredTransaction[]; total: number }> {
   const { rows, total } = await readRows(table, transactionsOf(accountId), { ...spanOf(page), order: "newest" });
-  return { items: rows.map((row) => StoredTransaction.parse(row)), total };
+  const items = rows.map((row) => StoredTransaction.parse(row));
+  const heldAt = await instantsOfHolds(accountId, items.filter(isOfFirstEdition), table);
+  return { items: items.map((item) => ({ ...item, effective_at: heldAt.get(item) ?? item.effective_at })), total };
+}
+
+/** The first edition wrote over the instant at which something was held when that was resolved. */
+const isOfFirstEdition = ({ version, resolved_at }: StoredTransaction): boolean =>
+  version > 1 && resolved_at === undefined;
+
+async function instantsOfHolds(accountId: string, items: readonly StoredTransaction[], table: Context["table"]) {
+  const keys = items.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id));
+  const movements = await table.getMany(keys);
+  return new Map(items.map((item, index) => [item, StoredMovement.parse(movements[index]).at]));
 }

@@ -69,9 +69,13 @@ export async function planWallet(
     begun.push(idWithOrdinal(state.next + begun.length));
     return begun.at(-1) ?? "";
   };
-  const planned = await planOrRefuse(table, accountId, postings, now, nextId);
+  const [planned, last] = await Promise.all([
+    planOrRefuse(table, accountId, postings, now, nextId),
+    state.next === 0 ? undefined : table.get(rowKey(state.list, state.next - 1), StoredTransaction),
+  ]);
   const wallet = planned.balances.get("wallet") ?? emptyBalance;
-  const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], wallet));
+  const at = latest(now.toISOString(), last?.effective_at);
+  const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], wallet, at));
   const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, now)));
   const changed = resolved.flatMap((one) => one ?? []);
   return {
@@ -92,6 +96,9 @@ export async function planWallet(
     available: availableOf(wallet),
   };
 }
+
+/** Of transactions that are made at once, by clocks that differ, none is before the one that it comes after. */
+const latest = (one: string, other = ""): string => (one > other ? one : other);
 
 async function planOrRefuse(
   table: Reader,
@@ -116,6 +123,7 @@ function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,
   wallet: Balance,
+  effective_at: string,
 ): Omit<StoredTransaction, never>[] {
   if (existed || posting === undefined || !("type" in posting)) return [];
   const entry = entries.find(({ account }) => account === "wallet");
@@ -129,14 +137,14 @@ function newRow(
       currency,
       balance_after: money(entry?.balance_after ?? postedOf(wallet)),
       description: posting.description,
-      effective_at: movement.at,
+      effective_at,
       movement_id: movement.id,
       version: 1,
     },
   ];
 }
 
-/** What a hold's transaction becomes when the hold is resolved. */
+/** What a hold's transaction becomes when the hold is resolved: at its place, which is the moment it was held. */
 async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
   const { kind, movement, existed, entries } = done;
   if (existed || kind === "transfer" || kind === "hold") return undefined;
@@ -148,7 +156,7 @@ async function resolvedRow(table: Reader, accountId: string, done: Done, now: Da
     ...before,
     status: entry ? "settled" : "void",
     ...(entry ? { amount: money(entry.amount), balance_after: money(entry.balance_after) } : {}),
-    effective_at: now.toISOString(),
+    resolved_at: now.toISOString(),
     version: before.version + 1,
   };
   const write: Write = { put: { ...key, ...after }, if: { version: before.version } };

@@ -11,6 +11,8 @@ type Books = {
   movements: Map<string, StoredMovement>;
   entries: Map<string, Entry>;
   rows: Map<string, StoredTransaction>;
+  /** When each of the listed ones first appeared. */
+  places: Map<number, string>;
   topups: Map<string, StoredTopup>;
   listed: number;
   balance: Balance | undefined;
@@ -27,6 +29,7 @@ export function walletInvariant(scene: Scene, accountId: string): Invariant {
     movements: new Map(),
     entries: new Map(),
     rows: new Map(),
+    places: new Map(),
     topups: new Map(),
     listed: 0,
     balance: undefined,
@@ -62,6 +65,8 @@ function note(books: Books, { key, before, after }: Change): string[] {
     const row = StoredTransaction.parse(after);
     const old = before && StoredTransaction.parse(before);
     mustHold(!old || old.movement_id === row.movement_id, () => `${key.SK} became another transaction`);
+    mustHold(!old || old.effective_at === row.effective_at, () => `${key.SK} was at ${old?.effective_at}, and moved`);
+    notePlace(books, Number(key.SK.slice(-10)), row.effective_at);
     mustHold(!old || old.status === "pending", () => `${key.SK} was ${old?.status} and was changed`);
     if (!old) books.listed += 1;
     books.rows.set(row.movement_id, row);
@@ -70,6 +75,13 @@ function note(books: Books, { key, before, after }: Change): string[] {
   if (key.SK.startsWith("TOPUP#")) books.topups.set(key.SK, StoredTopup.parse(after));
   if (key.SK === "LEDGER#BALANCE#wallet") books.balance = Balance.parse(after);
   return [];
+}
+
+/** Transactions stand in the order of their instants. */
+function notePlace({ places }: Books, ordinal: number, at: string): void {
+  places.set(ordinal, at);
+  const [before = "", after = "~"] = [places.get(ordinal - 1), places.get(ordinal + 1)];
+  mustHold(before <= at && at <= after, () => `transaction ${ordinal} is of ${at}, between ${before} and ${after}`);
 }
 
 const statuses = { pending: "pending", captured: "settled", voided: "void", expired: "void" } as const;

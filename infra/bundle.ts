@@ -24,7 +24,7 @@ const root = resolve(import.meta.dirname, "..");
 const lambdaCredentials = join(root, "infra/lambda-credentials.ts");
 
 /** Who finds files beside its code. Any bundle would grow by 2 kB; esbuild warns when another one needs it. */
-const usesImportMetaUrl = new Set(["workers.make_invoice_file"]);
+const usesImportMetaUrl = new Set(["billing.invoices.download"]);
 
 const withImportMetaUrl: BuildOptions = {
   inject: [join(root, "infra/import-meta-url.ts")],
@@ -108,7 +108,7 @@ export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).m
 export const productAssets = (): Record<string, readonly Asset[]> => ({
   docs: docsAssets(),
   fallback: fallbackAssets(lambdas),
-  "workers.make_invoice_file": invoiceAssets,
+  "billing.invoices.download": invoiceAssets,
 });
 
 /** Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. */

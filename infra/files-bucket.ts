@@ -7,7 +7,7 @@ import { setLogicalId } from "./logical-id.ts";
 /** What a template calls the bucket. */
 export const filesBucketId = "FilesBucket";
 
-/** The private bucket of the files that customers download, over TLS only. It outlives the stack: invoices are kept. */
+/** The private bucket of the files that customers download, over TLS only. It outlives the stack. */
 export function addFilesBucket(scope: Construct): Bucket {
   const bucket = new Bucket(scope, "Files", {
     encryption: BucketEncryption.S3_MANAGED,

@@ -65,6 +65,12 @@ export const lambdas: readonly LambdaSpec[] = [
     timeoutSeconds: 20,
     triggers: ["POST /v1/public/webhooks/payments"],
   },
+  {
+    name: "billing.invoices.download",
+    file: fileOf("billing.invoices.download"),
+    access: "read",
+    triggers: ["GET /v1/public/accounts/{account_id}/billing/invoices/{invoice_id}/pdf"],
+  },
   ...(["mail.auth", "mail.recipient"] as const).map((name): LambdaSpec => ({
     name,
     file: fileOf(name),

@@ -69,7 +69,7 @@ const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = 
   },
 };
 
-const fileKinds = ["exports/*", "invoices/*"];
+const fileKinds = ["exports/*"];
 
 /** What the use of ports allows a function, by the names of policies. */
 export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
@@ -169,7 +169,7 @@ export function acknowledgePorts(role: Role, uses: readonly Port[], { hosting }:
     for (const kind of fileKinds) {
       acknowledge(
         `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${kind}]`,
-        "Every invoice and export is a file of its own, and which there are is known when they are made.",
+        "Every export is a file of its own, and which there are is known when they are made.",
       );
     }
   }

@@ -32,12 +32,6 @@ export const workers: readonly WorkerSpec[] = [
   spec("workers.publish_changes", { access: "none", source: "changes" }),
   spec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
   spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
-  spec("workers.make_invoice_file", {
-    access: "write",
-    keys: ["ACCOUNT#*"],
-    uses: ["files"],
-    source: { events: ["billing.invoice.created", "billing.invoice.paid"] },
-  }),
   spec("workers.make_mailbox_export", {
     access: "write",
     keys: ["ACCOUNT#*"],

@@ -12,7 +12,7 @@ import type { Context, Located, Route } from "./route.ts";
 import type { Table } from "./table/table.ts";
 
 /** What a way in (REST, code mode) brings to every call: who is asking, from where, and what the call may use. */
-export type Door = Pick<Context, "requestId" | "log" | "now"> & {
+export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
   table: Table;
   authenticate: () => Promise<Principal>;
   /** Charges the caller's rate limit; 429 when there is no room. */
@@ -126,7 +126,7 @@ type Caller = {
 
 function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
   const { principal, permissions, claim, found } = caller;
-  const { table, requestId, log, now } = door;
+  const { table, requestId, log, now, address } = door;
   const author = authorOf(route, principal, door);
   const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : undefined,
@@ -138,7 +138,8 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
     await claim?.restate(value);
     return value;
   };
-  return { principal, permissions, requestId, table, commit, answer, keyId: claim?.id, ifMatch, log, now };
+  const keyId = claim?.id;
+  return { principal, permissions, requestId, table, commit, answer, keyId, ifMatch, log, now, address };
 }
 
 /** Who changes something. A stranger's address is nobody's business: the account's members read who did what. */

@@ -11,6 +11,7 @@ import type { Door } from "./invoke.ts";
 import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "./limits/limiter.ts";
 import { createLog } from "./log.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
+import { addressOf } from "./public-url.ts";
 import { runtime } from "./runtime.ts";
 import type { Usage } from "./table/connection.ts";
 import { openTable } from "./table/table.ts";
@@ -102,6 +103,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       table,
       log,
       now: clock,
+      address: addressOf(event),
       authenticate: authenticated,
       charge: charged,
       readOnly: env.READ_ONLY,

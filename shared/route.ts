@@ -55,6 +55,8 @@ export type Context = {
   answer: <T>(value: T) => Promise<T>;
   /** What the request goes by, when it has an idempotency key: the same for all that are sent with that key. */
   keyId?: string | undefined;
+  /** Where the API is reached by this caller, without a slash at its end: for addresses in the answer. */
+  address?: string | undefined;
   /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
   ifMatch?: Tags | undefined;
   log: Log;

@@ -14,14 +14,10 @@ function wants(name: string, type: string): boolean {
 
 /**
  * Calls every worker that wants an event, as the rules of the deployed bus do. When one of them fails, all are
- * called again, which they are ready for. What makes PDFs is loaded by the first invoice.
+ * called again, which they are ready for.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);
-  if (wants("workers.make_invoice_file", event["detail-type"])) {
-    const { handler: makeInvoiceFile } = await import("../../functions/workers/make-invoice-file.ts");
-    await makeInvoiceFile(event);
-  }
   if (wants("workers.make_mailbox_export", event["detail-type"])) await makeMailboxExport(event);
   if (wants("workers.send_verification", event["detail-type"])) await sendVerification(event);
 }

@@ -33,8 +33,8 @@ const InvoiceBase = z.object({
 });
 
 export const Invoice = InvoiceBase.extend({
-  download_url: z.string().nullable().meta({
-    description: "Where its PDF can be downloaded for an hour; null for the moment until it is made.",
+  download_url: z.string().meta({
+    description: "Where its PDF can be downloaded for an hour, without a credential: as the invoice is then.",
   }),
 }).meta({ id: "Invoice", description: "What an account was charged for a month, or a part of it." });
 
@@ -45,8 +45,10 @@ export const StoredInvoice = InvoiceBase.extend({
   lines: z.array(Line),
   total: z.int(),
   paid_at: z.string().optional(),
-  /** Its PDF, once it is made. */
-  file_key: z.string().optional(),
+  /** As it was then. */
+  seller: z.object({ name: z.string(), lines: z.array(z.string()) }).optional(),
+  /** What the addresses of its PDF are signed with. */
+  download_key: z.string().optional(),
   version: z.int(),
 });
 export type StoredInvoice = z.output<typeof StoredInvoice>;

@@ -4,7 +4,7 @@ import { filesOf, type Files } from "../providers/files.ts";
 import { payments, type Payments } from "../providers/payments.ts";
 import { publicUrl } from "../public-url.ts";
 import { runtime } from "../runtime.ts";
-import { openTable } from "../table/table.ts";
+import { openTable, type Table } from "../table/table.ts";
 import type { AskWork } from "./ask.ts";
 
 /** What this process takes payments with. Needs the environment when it is called, not at import. */
@@ -19,6 +19,12 @@ export function askingHere(log: Log): AskWork {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);
   return { table, payments: payments(table), now: clock, log };
+}
+
+/** What this process lists invoices with, where nobody said at which address the API is. */
+export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
+  const { env, client } = runtime();
+  return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
 }
 
 let files: Files | undefined;

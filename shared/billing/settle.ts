@@ -2,9 +2,10 @@ import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { currency, money } from "../money.ts";
 import type { Reader } from "../table/table.ts";
 import type { Book } from "./book.ts";
-import { defaultPlan, graceDays } from "./catalogue.ts";
+import { defaultPlan, graceDays, seller } from "./catalogue.ts";
 import { linesOf, totalOf, type Accrual } from "./charges.ts";
 import { dayOf, daysBetween, plusDays, type Day } from "./days.ts";
+import { newDownloadKey } from "./invoice-links.ts";
 import { numberOf, type StoredInvoice } from "./invoice.ts";
 import { periodEnd, planOn, withoutHistory } from "./state.ts";
 import { readSent, readUsage } from "./usage.ts";
@@ -59,6 +60,8 @@ export function settleThrough(book: Book, last: Day): void {
     status: "open",
     lines,
     total: totalOf(lines),
+    seller,
+    download_key: newDownloadKey(),
     version: 0,
   };
   book.state = { ...book.state, invoices: state.invoices + 1 };

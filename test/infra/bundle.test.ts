@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
 import { afterAll, expect, test } from "vitest";
 
-import { handler as makeInvoiceFile } from "../../functions/workers/make-invoice-file.ts";
 import { bundleLambdas, invoiceAssets } from "../../infra/bundle.ts";
 import { workers } from "../../infra/workers.ts";
 import { dayOf, nextMonth, plusDays } from "../../shared/billing/days.ts";
 import { billing, closeDays, use } from "../support/billing.ts";
+import { eventOf, handlerOf } from "../support/request.ts";
 import { newAccount } from "../support/world.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bundle-"));
@@ -20,6 +20,8 @@ const lambdas = [
   { name: "me.get", file: "functions/me/get.ts" },
   { name: "workspaces.list", file: "functions/workspaces/list.ts" },
 ];
+
+const download = "functions/billing/invoices/download.ts";
 
 test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", async (format) => {
   const outdir = join(folder, format);
@@ -41,29 +43,27 @@ test("every worker is bundled, and its bundle opens nothing and needs no environ
   const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "" }, encoding: "utf8" } as const;
   expect(execFileSync(process.execPath, ["-e", `process.stdout; ${program}`], options)).toBe("0 opened");
   const located = Object.entries(outputs).filter(([, { inputs }]) => "infra/import-meta-url.ts" in inputs);
-  expect(located.map(([path]) => basename(dirname(path)))).toEqual(["workers.make_invoice_file"]);
+  expect(located).toEqual([]);
 });
 
-test("the bundled worker makes the same PDF of an invoice as its source, of the fonts beside it, wherever it runs", async () => {
-  const [outdir, name] = [join(folder, "invoices"), "workers.make_invoice_file"];
-  await bundleLambdas(
-    workers.filter((worker) => worker.name === name),
-    outdir,
-    { assets: () => ({ [name]: invoiceAssets }) },
-  );
+test("the bundled download makes the same PDF of an invoice as its source, of the fonts beside it, wherever it runs", async () => {
+  const [outdir, name] = [join(folder, "invoices"), "billing.invoices.download"];
+  await bundleLambdas([{ name, file: download }], outdir, { assets: () => ({ [name]: invoiceAssets }) });
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
   const [invoice] = (await billing(account, "GET", "invoices")).body.items;
-  const event = { detail: { account_id: account.id, resource: { id: invoice.id } } };
-  const program = `require(${JSON.stringify(join(outdir, name))}).handler(${JSON.stringify(event)})`;
-  const env = { ...process.env, FILES_DIR: join(folder, "files") };
-  execFileSync(process.execPath, ["-e", program], { cwd: tmpdir(), env });
-  await makeInvoiceFile(event);
-  const file = `invoices/${account.id}/${invoice.number}-open.pdf`;
-  const pdf = readFileSync(join(env.FILES_DIR, file));
-  expect(pdf.subarray(0, 5).toString()).toBe("%PDF-");
-  expect(pdf.equals(readFileSync(join(process.env["FILES_DIR"] ?? "", file)))).toBe(true);
+  const { pathname, search } = new URL(invoice.download_url);
+  const event = eventOf("GET", `${pathname}${search}`);
+  const call = `require(${JSON.stringify(join(outdir, name))}).handler(${JSON.stringify(event)})`;
+  const program = `${call}.then(({ body }) => require("node:fs").writeSync(9, body))`;
+  const written = join(folder, "pdf");
+  const file = openSync(written, "w");
+  const stdio = ["ignore", "ignore", "inherit", ...Array.from({ length: 6 }, () => "ignore" as const), file] as const;
+  execFileSync(process.execPath, ["-e", program], { cwd: tmpdir(), stdio: [...stdio] });
+  const { body = "" } = await (await handlerOf({ file: download }))(event);
+  expect(Buffer.from(body, "base64").subarray(0, 5).toString()).toBe("%PDF-");
+  expect(readFileSync(written, "utf8")).toBe(body);
 });
 
 test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {

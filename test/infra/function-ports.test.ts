@@ -17,7 +17,7 @@ test.each([
     ports: ["payments"],
     variable: "PAYMENTS_SECRET_NAME",
     value: "mail/stripe",
-    some: ["code", "billing.topup_session.create", "workers.payment_webhook"],
+    some: ["code", "billing.topup_session.create", "billing.checkout_result.get", "workers.ask_checkouts"],
   },
   { ports: ["mail"], variable: "MAIL_PROVIDER", value: "ses", some: ["workers.send_verification"] },
   { ports: ["mail_servers"], variable: "MAIL_SECRET_NAME", value: "mail/servers", some: ["mail.auth"] },
@@ -25,7 +25,7 @@ test.each([
     ports: ["files"],
     variable: "FILES_BUCKET",
     value: { Ref: "FilesBucket" },
-    some: ["code", "billing.invoices.list", "workers.make_invoice_file"],
+    some: ["code", "mailboxes.exports.get", "workers.make_mailbox_export"],
   },
 ])("who uses $ports is told $variable, and nobody else", ({ ports, variable, value, some }) => {
   const told = Object.entries(functions).filter(([, { Properties }]) => {

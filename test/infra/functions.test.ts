@@ -36,9 +36,7 @@ const notesCallers = [
 const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
 const onFiles = (...actions: string[]) => [
   actions,
-  ["/exports/*", "/invoices/*"].map((path) => ({
-    "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, path]],
-  })),
+  { "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, "/exports/*"]] },
 ];
 
 const sends = onSes("identity/hosted-mail.example");
@@ -117,6 +115,7 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
       writesLogs,
       [...onTable(access === "read" ? reads : writes), ...bound],
       ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
+      ...(uses.includes("payments") ? [onSecret("mail/stripe")] : []),
       ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
       ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
       ...(uses.includes("files") ? [onFiles("s3:AbortMultipartUpload", "s3:PutObject")] : []),

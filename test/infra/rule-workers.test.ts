@@ -21,14 +21,14 @@ function resourcesOf(name: string) {
 }
 
 const events = resourcesOf("workers.dispatch_event");
-const invoices = resourcesOf("workers.make_invoice_file");
+const letters = resourcesOf("workers.send_verification");
 const minute = resourcesOf("workers.retry_deliveries");
 const day = resourcesOf("workers.run_billing_day");
 const arnOf = (id: string) => ({ "Fn::GetAtt": [id, "Arn"] });
 const all = [
   { name: "workers.dispatch_event", functionId: "WorkersDispatchEventFunction", ...events },
   { name: "workers.retry_deliveries", functionId: "WorkersRetryDeliveriesFunction", ...minute },
-  { name: "workers.make_invoice_file", functionId: "WorkersMakeInvoiceFileFunction", ...invoices },
+  { name: "workers.send_verification", functionId: "WorkersSendVerificationFunction", ...letters },
   { name: "workers.run_billing_day", functionId: "WorkersRunBillingDayFunction", ...day },
 ];
 
@@ -42,18 +42,18 @@ test("every event of ours on the stage's bus, and nothing else, is handed to the
   expect(events.rule).not.toHaveProperty("ScheduleExpression");
 });
 
-test("an invoice's file is made by events of ours that it was made or paid, and by no other", () => {
-  expect(invoices.rule).toMatchObject({
-    EventBusName: { Ref: only(invoices.template, "AWS::Events::EventBus")[0] },
+test("a verification is sent by events of ours that ask for one, and by no other", () => {
+  expect(letters.rule).toMatchObject({
+    EventBusName: { Ref: only(letters.template, "AWS::Events::EventBus")[0] },
     State: "ENABLED",
-    Targets: [{ Arn: arnOf("WorkersMakeInvoiceFileFunction") }],
+    Targets: [{ Arn: arnOf("WorkersSendVerificationFunction") }],
   });
-  expect(invoices.rule.EventPattern).toEqual({
+  expect(letters.rule.EventPattern).toEqual({
     source: ["hosted-mail"],
-    "detail-type": ["billing.invoice.created", "billing.invoice.paid"],
+    "detail-type": ["forwarding.verification_requested"],
   });
   const known = eventTypes().map(({ type }) => type);
-  expect(known).toEqual(expect.arrayContaining(invoices.rule.EventPattern["detail-type"]));
+  expect(known).toEqual(expect.arrayContaining(letters.rule.EventPattern["detail-type"]));
 });
 
 test.each([
@@ -77,7 +77,7 @@ test.each([
 
 test.each([
   { of: "an event", ...events, seconds: 6 * 3600, handover: 60, run: 2 },
-  { of: "an invoice's event", ...invoices, seconds: 6 * 3600, handover: 60, run: 2 },
+  { of: "one kind of event", ...letters, seconds: 6 * 3600, handover: 60, run: 2 },
   { of: "a minute's run", ...minute, seconds: 60, handover: 0, run: 0 },
   { of: "a day's run", ...day, seconds: 6 * 3600, handover: 60, run: 2 },
 ])(

@@ -22,7 +22,7 @@ const names = [
   "docs",
   "fallback",
   "me.get",
-  "workers.make_invoice_file",
+  "billing.invoices.download",
   "workers.publish_changes",
   "origin_authorizer",
 ];

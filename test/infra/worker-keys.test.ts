@@ -3,14 +3,12 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
 
 import { handler as checkLedgers } from "../../functions/workers/check-ledgers.ts";
-import { handler as makeInvoiceFile } from "../../functions/workers/make-invoice-file.ts";
 import { handler as makeMailboxExport } from "../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../functions/workers/send-verification.ts";
 import { workers } from "../../infra/workers.ts";
-import { dayOf, nextMonth, plusDays } from "../../shared/billing/days.ts";
 import { exportKey } from "../../shared/mailboxes/stored-export.ts";
 import { runtime } from "../../shared/runtime.ts";
-import { billing, closeDays, fund, use } from "../support/billing.ts";
+import { fund } from "../support/billing.ts";
 import { ruleTo, stranger } from "../support/forwarding.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";
 import { home, stocked } from "../support/mailboxes.ts";
@@ -41,12 +39,6 @@ const detailOf = ({ id: account_id }: Account, id: string) => ({ detail: { accou
 /** What wakes each of the workers that are bound, in an account where there is something for it to do. */
 const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>> = {
   "workers.check_ledgers": async () => checkLedgers,
-  "workers.make_invoice_file": async (account) => {
-    await use(account, 10);
-    await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
-    const [invoice] = (await billing(account, "GET", "invoices")).body.items;
-    return () => makeInvoiceFile(detailOf(account, invoice.id));
-  },
   "workers.make_mailbox_export": async (account) => {
     const { id: domainId, name, workspace_id } = await home(account);
     await stocked(account, name, ["ada", "bob"]);

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listInvoices } from "../../../shared/billing/invoice-files.ts";
+import { listInvoices } from "../../../shared/billing/invoice-links.ts";
 import { Invoice } from "../../../shared/billing/invoice.ts";
-import { filesHere } from "../../../shared/billing/outside.ts";
+import { invoicesHere } from "../../../shared/billing/outside.ts";
 import { http } from "../../../shared/http.ts";
 import { pageOf, pageQuery } from "../../../shared/page.ts";
 import { defineRoute } from "../../../shared/route.ts";
@@ -16,13 +16,13 @@ export const route = defineRoute({
   description: "Newest first.",
   capability: "billing.view",
   access: "read",
-  uses: ["files"],
+  grants: "write",
   kept: false,
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Invoice, "invoices").meta({ id: "InvoiceListResponse", description: "A page of invoices." }),
   run: async ({ params, query }, context) => ({
-    ...(await listInvoices(params.account_id, query, context, filesHere())),
+    ...(await listInvoices(params.account_id, query, invoicesHere(context.address))),
     ...query,
   }),
 });

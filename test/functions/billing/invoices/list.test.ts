@@ -1,10 +1,15 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
-import { handler as makeInvoiceFile } from "../../../../functions/workers/make-invoice-file.ts";
-import { filePaths } from "../../../../infra/local/files-page.ts";
+import type { Response } from "../../../../shared/answer.ts";
 import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/billing/days.ts";
+import { invoiceOfLink } from "../../../../shared/billing/invoice-links.ts";
+import { invoiceKey } from "../../../../shared/billing/invoice.ts";
+import { textsOf } from "../../../shared/billing/pdf-text.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";
-import { newAccount, type Account } from "../../../support/world.ts";
+import { eventOf, handlerOf } from "../../../support/request.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
 const list = async (account: Account, query = "") => (await billing(account, "GET", `invoices${query}`)).body;
@@ -25,36 +30,97 @@ test("a month that ended is one invoice, paid from the wallet, newest first", as
     `${account.id.slice(0, 8)}-000002`,
     `${account.id.slice(0, 8)}-000001`,
   ]);
-  expect(items[0]).toMatchObject({ amount: "3000.00", currency: "USD", status: "paid", download_url: null });
+  expect(items[0]).toMatchObject({ amount: "3000.00", currency: "USD", status: "paid" });
   expect(items[0].period_start).toBe(monthOf(items[0].period_end));
 });
 
-test("its PDF can be downloaded once it is made, by a link that is signed and ends", async () => {
+const textOf = (pdf: Buffer): string => textsOf(pdf).flat().join(" ");
+
+const download = async (url: URL): Promise<Response> =>
+  (await handlerOf({ file: "functions/billing/invoices/download.ts" }))(eventOf("GET", `${url.pathname}${url.search}`));
+
+test("its PDF can be downloaded as soon as it is listed, without a credential, and says what has become of it", async () => {
   const account = await newAccount();
-  await fund(account, 1_000_000);
   await use(account, 10);
   await closeDays(account, endOfMonth());
+  const [open] = (await list(account)).items;
+  const address = new URL(open.download_url);
+  const { statusCode, headers, body = "", isBase64Encoded } = await download(address);
+  expect([statusCode, isBase64Encoded]).toEqual([200, true]);
+  expect(headers).toMatchObject({
+    "content-type": "application/pdf",
+    "content-disposition": expect.stringContaining(`filename="invoice-${open.number}.pdf"`),
+    "cache-control": "no-store",
+  });
+  const before = textOf(Buffer.from(body, "base64"));
+  expect(before).toContain(open.number);
+  await fund(account, 1_000_000);
+  await closeDays(account, plusDays(endOfMonth(), 1));
+  const [paid] = (await list(account)).items;
+  expect([paid.id, paid.status]).toEqual([open.id, "paid"]);
+  for (const url of [address, new URL(paid.download_url)]) {
+    const again = await download(url);
+    expect(again.statusCode).toBe(200);
+    expect(textOf(Buffer.from(again.body ?? "", "base64"))).not.toBe(before);
+  }
+});
+
+test("an address of a PDF that was changed, is another invoice's or has expired is a 403 that shows nothing", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  for (const { id } of [account, other]) {
+    await use({ id }, 10);
+    await closeDays({ id }, endOfMonth());
+  }
   const [invoice] = (await list(account)).items;
-  await makeInvoiceFile({ detail: { account_id: account.id, resource: { id: invoice.id } } });
-  const url = new URL((await list(account)).items[0].download_url);
-  const folder = process.env["FILES_DIR"] ?? "";
-  const key = Buffer.from(process.env["FILES_KEY"] ?? "", "base64");
-  const [served] = filePaths({ folder, key });
-  const file = url.pathname.replace("/_local/files/", "");
-  const download = (query: URLSearchParams) =>
-    served?.handle({
-      headers: new Map(),
-      body: Buffer.alloc(0),
-      query,
-      params: { key: file },
-      port: 80,
-    });
-  const answer = await download(url.searchParams);
-  expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/pdf" } });
-  expect(answer?.body.subarray(0, 5).toString()).toBe("%PDF-");
-  const forged = new URLSearchParams(url.searchParams);
-  forged.set("expires", "9999999999");
-  expect(await download(forged)).toMatchObject({ status: 403 });
+  const [others] = (await list(other)).items;
+  const address = new URL(invoice.download_url);
+  const with_ = (name: string, value: string): URL => {
+    const url = new URL(address);
+    url.searchParams.set(name, value);
+    return url;
+  };
+  const of = (accountId: string, id: string): URL =>
+    new URL(address.href.replace(account.id, accountId).replace(invoice.id, id));
+  const signature = address.searchParams.get("signature") ?? "";
+  const forged = [
+    with_("expires", "99999999999"),
+    with_("expires", "soon"),
+    with_("signature", "A".repeat(signature.length)),
+    with_("signature", ""),
+    with_("signature", `${signature}AA`),
+    of(other.id, others.id),
+    of(other.id, invoice.id),
+    of(account.id, others.id),
+    of(account.id, randomUUID()),
+    of("x", invoice.id),
+    new URL(address.pathname, address),
+  ];
+  for (const url of forged) {
+    const { statusCode, body } = await download(url);
+    expect([url.href, statusCode, JSON.parse(body ?? "").code]).toEqual([url.href, 403, "forbidden"]);
+  }
+  const invoiceOf = (at: number) =>
+    invoiceOfLink(
+      testTable(),
+      {
+        ...{ accountId: account.id, invoiceId: invoice.id, signature },
+        expires: Number(address.searchParams.get("expires")),
+      },
+      new Date(at),
+    );
+  expect(await invoiceOf(Date.now() + 3_590_000)).toMatchObject({ id: invoice.id });
+  await expect(invoiceOf(Date.now() + 3_601_000)).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("an invoice of the first edition gets an address of its PDF when it is listed, whoever lists it at once", async () => {
+  const account = await newAccount();
+  await use(account, 10);
+  await closeDays(account, endOfMonth());
+  const [{ id }] = (await list(account)).items;
+  const later = ["download_key", "seller"];
+  await testTable().attempt({ update: invoiceKey(account.id, id), set: { file_key: "invoices/x.pdf" }, remove: later });
+  const pages = await Promise.all([list(account), list(account), list(account)]);
+  for (const { items } of pages) expect((await download(new URL(items[0].download_url))).statusCode).toBe(200);
 });
 
 test("an invoice the wallet cannot pay stays open, and is paid by the next top-up", async () => {

@@ -1,0 +1,59 @@
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+import * as z from "zod";
+
+import { failureResponse, type Response } from "../../../shared/answer.ts";
+import { documentOf } from "../../../shared/billing/invoice-document.ts";
+import { invoiceOfLink } from "../../../shared/billing/invoice-links.ts";
+import { renderInvoice } from "../../../shared/billing/invoice-pdf.ts";
+import { Problem } from "../../../shared/errors.ts";
+import { Id } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/log.ts";
+import { attachment } from "../../../shared/providers/attachment.ts";
+import { sideDoor } from "../../../shared/side-door.ts";
+
+const Asked = z.object({
+  accountId: Id,
+  invoiceId: Id,
+  expires: z
+    .string()
+    .regex(/^\d{1,12}$/)
+    .transform(Number),
+  signature: z.string().max(100),
+});
+
+/** What an address asks for. Throws 403 for one that was not given out here. */
+function read({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof Asked> {
+  const { account_id: accountId, invoice_id: invoiceId } = pathParameters ?? {};
+  const query = Object.fromEntries(new URLSearchParams(rawQueryString));
+  const { data } = Asked.safeParse({ ...query, accountId, invoiceId });
+  if (!data) throw new Problem("forbidden", "This address was not given out here.");
+  return data;
+}
+
+const pdf = (content: Buffer, filename: string): Response => ({
+  statusCode: 200,
+  headers: { "content-type": "application/pdf", "content-disposition": attachment(filename) },
+  body: content.toString("base64"),
+  isBase64Encoded: true,
+});
+
+function meantForCaller(error: unknown, log: Log): Problem {
+  if (error instanceof Problem) return error;
+  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
+  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+}
+
+/** The PDF of an invoice as it is now, for who has an address of it that `billing.invoices.list` signed. */
+export const handler = sideDoor({
+  name: "billing.invoices.download",
+  answer: async (event, { table, now }) => {
+    const asked = read(event);
+    const invoice = await invoiceOfLink(table, asked, now());
+    const content = await renderInvoice(documentOf(invoice));
+    return {
+      response: pdf(content, `invoice-${invoice.number}.pdf`),
+      fields: { account_id: asked.accountId, invoice_id: asked.invoiceId },
+    };
+  },
+  failure: (error, requestId, log) => failureResponse(meantForCaller(error, log), requestId),
+});

@@ -1,0 +1,79 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+import type * as z from "zod";
+
+import { Problem } from "../errors.ts";
+import { spanOf, type PageQuery } from "../page.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Reader, Table } from "../table/table.ts";
+import { invoiceKey, invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";
+
+/** How long an address of a PDF is good for. */
+const downloadSeconds = 3_600;
+
+/** What the addresses of an invoice's PDF are signed with: 256 random bits. */
+export const newDownloadKey = (): string => randomBytes(32).toString("base64url");
+
+/** Whose invoice which address is for, until when, in seconds since 1970. */
+type Permission = { accountId: string; invoiceId: string; expires: number };
+
+const signatureOf = (downloadKey: string, { accountId, invoiceId, expires }: Permission): Buffer =>
+  createHmac("sha256", downloadKey).update(`${accountId}/${invoiceId}/${expires}`).digest();
+
+type Linked = StoredInvoice & { download_key: string };
+
+function urlOf({ account_id: accountId, id: invoiceId, download_key }: Linked, address: string, now: Date): string {
+  const expires = Math.floor(now.getTime() / 1_000) + downloadSeconds;
+  const signature = signatureOf(download_key, { accountId, invoiceId, expires }).toString("base64url");
+  const query = new URLSearchParams({ expires: String(expires), signature });
+  return `${address}/v1/public/accounts/${accountId}/billing/invoices/${invoiceId}/pdf?${query.toString()}`;
+}
+
+/** An invoice of the first edition gets what its addresses are signed with when it is first listed. */
+async function linked(invoice: StoredInvoice, table: Table): Promise<Linked> {
+  const { download_key, account_id, id } = invoice;
+  if (download_key !== undefined) return { ...invoice, download_key };
+  return table.commit(async () => {
+    const key = invoiceKey(account_id, id);
+    const current = await table.get(key, StoredInvoice);
+    if (current?.id !== id) throw new Error(`There is no invoice ${id}.`);
+    const { download_key: known, version } = current;
+    if (known !== undefined) return { value: { ...current, download_key: known }, writes: [] };
+    const after = { download_key: newDownloadKey(), version: version + 1 };
+    return { value: { ...current, ...after }, writes: [{ update: key, set: after, if: { version } }] };
+  });
+}
+
+type Listed = z.input<typeof Invoice>;
+type Place = { table: Table; now: () => Date; address: string };
+
+/** A page of the account's invoices, newest first, each with where its PDF can be had for an hour, at an API's address. */
+export async function listInvoices(
+  accountId: string,
+  page: PageQuery,
+  { table, now, address }: Place,
+): Promise<{ items: Listed[]; total: number }> {
+  const { rows, total } = await readRows(table, invoicesOf(accountId), { ...spanOf(page), order: "newest" });
+  const items = rows.map(async (row): Promise<Listed> => {
+    const invoice = await linked(StoredInvoice.parse(row), table);
+    return { ...invoice, download_url: urlOf(invoice, address, now()) };
+  });
+  return { items: await Promise.all(items), total };
+}
+
+/** The invoice that an address of its PDF is for. Throws 403 `forbidden` for one that expired or was not signed here. */
+export async function invoiceOfLink(
+  table: Reader,
+  asked: Permission & { signature: string },
+  now: Date,
+): Promise<StoredInvoice> {
+  const invoice = await table.get(invoiceKey(asked.accountId, asked.invoiceId), StoredInvoice);
+  if (invoice?.id !== asked.invoiceId || invoice.download_key === undefined) throw refused();
+  const [given, right] = [Buffer.from(asked.signature, "base64url"), signatureOf(invoice.download_key, asked)];
+  if (given.length !== right.length || !timingSafeEqual(given, right)) throw refused();
+  if (now.getTime() >= asked.expires * 1_000) throw refused();
+  return invoice;
+}
+
+const refused = (): Problem =>
+  new Problem("forbidden", "This address has expired or was not given out here: list the invoices for another one.");

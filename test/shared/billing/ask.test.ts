@@ -17,10 +17,12 @@ import { batchQueue } from "../../../shared/domains/queues.ts";
 import { Problem } from "../../../shared/errors.ts";
 import { settle, type Act } from "../../../shared/providers/embedded-checkout.ts";
 import { embeddedPayments } from "../../../shared/providers/payments-embedded.ts";
+import { stripePayments } from "../../../shared/providers/payments-stripe.ts";
 import type { Payments } from "../../../shared/providers/payments.ts";
 import type { Context } from "../../../shared/route.ts";
 import { dueKey, readDue, type Queue } from "../../../shared/table/due.ts";
 import { createMemoryStore, openMemoryTable, type MemoryStore, type Step } from "../../support/memory-table.ts";
+import { startStripe } from "../providers/stripe-service.ts";
 import { log } from "./scene.ts";
 
 const start = Date.parse("2026-03-31T12:00:00.000Z");
@@ -192,6 +194,25 @@ test("a checkout that the provider does not know, or says to be somebody else's,
     await scene.sweep({ payments: { getCheckout } }, true);
     expect(await scene.posted()).toBe(0);
   }
+});
+
+test("asked on the wire, Stripe's session that is paid is credited, and one that is complete and unpaid is waited for", async () => {
+  const scene = await newScene();
+  const stripe = await startStripe();
+  const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecret: "whsec" }), {
+    endpoint: stripe.url,
+  });
+  const outside = { payments, publicUrl: "http://here" };
+  const { hosted_page } = await createTopup(scene.accountId, 2_345, scene.context, outside);
+  const session = stripe.sessions.get(hosted_page.id) ?? {};
+  Object.assign(session, { status: "complete" });
+  expect(await scene.sweep({ payments }, true)).toEqual({ due: 1, done: 1, failed: 0 });
+  expect([await scene.posted(), (await scene.queued()).length]).toEqual([0, 1]);
+  Object.assign(session, { payment_status: "paid" });
+  expect(await scene.sweep({ payments }, true)).toEqual({ due: 1, done: 1, failed: 0 });
+  expect([await scene.posted(), await scene.queued()]).toEqual([2_345, []]);
+  const asked = stripe.recorded.filter(({ method }) => method === "GET").map(({ path }) => path);
+  expect(asked).toEqual([1, 2].map(() => `/v1/checkout/sessions/${hosted_page.id}`));
 });
 
 test("an open checkout is asked about ever more seldom, until it has expired", async () => {

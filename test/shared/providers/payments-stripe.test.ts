@@ -185,6 +185,17 @@ test.each(["", "cs_/../customers", "../balance", "cs_a?expand[]=customer", "cs_Ã
   },
 );
 
+test("a session is asked about twice at most, and not for long: a person waits for it", async () => {
+  const troubles: Trouble[] = ["silence", "hang-up", apiError];
+  const scenes = await Promise.all(troubles.map((trouble) => scene([trouble, trouble, trouble])));
+  await Promise.all(
+    scenes.map(async ({ payments, recorded }) => {
+      expect(await thrownBy(payments.getCheckout("cs_test_1"))).toMatchObject({ code: "upstream_unavailable" });
+      expect(recorded).toHaveLength(2);
+    }),
+  );
+});
+
 test("a rotated key is used from the next request on", async () => {
   const service = await startStripe();
   const keys = ["sk_test_old", "sk_test_old", "sk_test_new"];

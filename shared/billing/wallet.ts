@@ -71,7 +71,9 @@ export async function planWallet(
   };
   const [planned, last] = await Promise.all([
     planOrRefuse(table, accountId, postings, now, nextId),
-    state.next === 0 ? undefined : table.get(rowKey(state.list, state.next - 1), StoredTransaction),
+    state.next > 0 && postings.some(isBeginning)
+      ? table.get(rowKey(state.list, state.next - 1), StoredTransaction)
+      : undefined,
   ]);
   const wallet = planned.balances.get("wallet") ?? emptyBalance;
   const at = latest(now.toISOString(), last?.effective_at);
@@ -96,6 +98,8 @@ export async function planWallet(
     available: availableOf(wallet),
   };
 }
+
+const isBeginning = ({ kind }: Posting): boolean => kind === "transfer" || kind === "hold";
 
 /** Of transactions that are made at once, by clocks that differ, none is before the one that it comes after. */
 const latest = (one: string, other = ""): string => (one > other ? one : other);

@@ -73,9 +73,17 @@ async function newScene() {
   const outside = { payments, publicUrl: "http://here" };
   const work = (more: Partial<AskWork> = {}): AskWork => ({ table, payments, now, log, ...more });
   return {
-    ...{ store, table, accountId, clock, now, asked, context, outside, work },
+    store,
+    table,
+    accountId,
+    clock,
+    now,
+    asked,
+    context,
+    outside,
+    work,
     token: () => token,
-    open: () => createTopup(accountId, 1_000, context, outside),
+    open: () => createTopup(accountId, 1e3, context, outside),
     sweep: (more?: Partial<AskWork>, early = false) => sweepCheckouts(work(more), { early }),
     page: async (more?: Partial<AskWork>) =>
       (await checkoutResult(accountId, token, more?.table ?? table, () => work(more))).status,
@@ -103,8 +111,14 @@ async function paidScene(): Promise<Scene & { checkoutId: string }> {
 const webhook = ({ accountId, checkoutId, token, table, now }: Scene & { checkoutId: string }) =>
   handlePayment(
     {
-      ...{ id: randomUUID(), type: "paid", checkoutId, reference: token().slice(0, 36), accountId },
-      ...{ amount: 1_000, currency: "USD", at: now() },
+      id: randomUUID(),
+      type: "paid",
+      checkoutId,
+      reference: token().slice(0, 36),
+      accountId,
+      amount: 1_000,
+      currency: "USD",
+      at: now(),
     },
     { table, now, log },
   );

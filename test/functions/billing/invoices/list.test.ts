@@ -103,7 +103,9 @@ test("an address of a PDF that was changed, is another invoice's or has expired 
     invoiceOfLink(
       testTable(),
       {
-        ...{ accountId: account.id, invoiceId: invoice.id, signature },
+        accountId: account.id,
+        invoiceId: invoice.id,
+        signature,
         expires: Number(address.searchParams.get("expires")),
       },
       new Date(at),

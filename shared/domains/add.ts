@@ -2,19 +2,19 @@ import { change } from "../changes/kind.ts";
 import type { Resolver } from "../dns/answer.ts";
 import { Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
+import type { Write } from "../table/writes.ts";
 import { delegationState } from "./delegation.ts";
 import { domainKind, type Domain, type StoredDomain } from "./domain.ts";
 import { domainByName } from "./find.ts";
-import { readHolder, type StoredHolder } from "./holder.ts";
+import { fromRival, holderWrite, readHolder, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
 import { notReady } from "./not-ready.ts";
-import { fromRival, ousting } from "./oust.ts";
 import { nameserversOf } from "./platform.ts";
+import { firstCheckMs, regainDomain } from "./regain.ts";
 import { removeFailed } from "./release.ts";
+import { isDetached, planTakeover } from "./takeover.ts";
 import { domainView } from "./view.ts";
-
-/** When a new domain's delegation is first looked for without anybody asking. */
-const firstCheckMs = 60_000;
+import { later } from "./work.ts";
 
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
@@ -31,8 +31,9 @@ const taken = (accountId: string) => (name: string) => (): Problem =>
 
 /**
  * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and
- * never proved goes to who is delegated to by the parent zone. 409 `domain_exists`, `domain_taken`, `domain_not_ready`
- * while the account's own domain of this name is going away.
+ * never proved goes to who is delegated to by the parent zone. A domain of the account that lost this name is given
+ * back. 409 `domain_exists`, `domain_taken`, `domain_not_ready` while the account's own domain of this name is going
+ * away.
  */
 export async function addDomain(
   accountId: string,
@@ -42,24 +43,28 @@ export async function addDomain(
 ): Promise<Domain> {
   const { table } = context;
   const known = await domainByName(table, accountId, name);
-  if (known && known.status !== "failed") throw inTheWay(known);
+  const isLost = known !== undefined && isDetached(known);
+  if (known && known.status !== "failed" && !isLost) throw inTheWay(known);
   const holder = await readHolder(table, name);
   const rival = holder && holder.account_id !== accountId ? holder : undefined;
   if (rival) await requireProof(accountId, name, rival, resolver);
+  // Whoever had it may have let go of it meanwhile.
+  const claim = (domain: StoredDomain): Write[] => [
+    { ...holderWrite(domain, rival ? fromRival(rival) : "absent"), orElse: taken(accountId)(name) },
+  ];
+  if (isLost) return regainDomain(known, { workspaceId, rival, claim, inTheWay }, context);
   if (known) await removeFailed(accountId, known, context);
   return context.commit(async () => {
     const at = context.now();
-    const due_at = new Date(at.getTime() + firstCheckMs).toISOString();
+    const due_at = later(at, firstCheckMs);
     const place = { accountId, workspaceId, now: at };
     const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
-    // Whoever had it may have let go of it meanwhile.
-    const refusals = { taken: taken(accountId), exists, ...(rival ? { claim: () => fromRival(rival) } : {}) };
-    const { domains, writes } = await planNewDomains(table, place, [given], refusals);
+    const { domains, writes } = await planNewDomains(table, place, [given], { taken: taken(accountId), exists, claim });
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
     return {
       value: view,
-      writes: [...writes, ...(rival ? await ousting(table, rival, "proved", at) : [])],
+      writes: [...writes, ...(rival ? await planTakeover(table, rival, "proved", at) : [])],
       changes: [change(domainKind, "created", domain.id, { after: view })],
     };
   });

@@ -1,11 +1,11 @@
 import { dueKey, forgetDue } from "../table/due.ts";
 import { advanceChecks } from "./check.ts";
+import { advanceRelease } from "./detach.ts";
 import { domainKey } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { domainQueue } from "./queues.ts";
 import { advanceRegistration } from "./registration.ts";
-import { finishRelease } from "./release.ts";
-import { systemMover, type DomainWork } from "./work.ts";
+import type { DomainWork } from "./work.ts";
 
 /** Does what is due of a domain at an instant. Whatever fails stays due: it is taken up again. */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
@@ -15,7 +15,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     case "pending_registration":
       return advanceRegistration(domain, work);
     case "releasing":
-      return finishRelease(accountId, id, systemMover(work, accountId), work);
+      return advanceRelease(domain, work);
     case "pending_delegation":
     case "active":
     case "degraded":

@@ -6,10 +6,9 @@ import { movementKey } from "../ledger/ledger.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { domainKind, type StoredDomain } from "./domain.ts";
-import { readHolders, type StoredHolder } from "./holder.ts";
+import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
+import { buyerWrite, holderWrite, readHolders, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
-import { fromRival, ousting } from "./oust.ts";
 import { domainView } from "./view.ts";
 
 /** A name to buy, at the price that was agreed: minor units for the first year. */
@@ -92,33 +91,31 @@ export const areBought = async (
   return (await table.getMany(keys)).map((hold) => hold !== undefined);
 };
 
-/** Who connected names that they never proved: such a name is nobody's, as the registry still sells it. */
-async function rivalsFor(
+/**
+ * How names are claimed among all accounts. A name that another account connected and never proved is theirs until it is
+ * registered, as the registry still sells it. Throws `NameTaken` for one that another account has for sure.
+ */
+async function claimsOn(
   table: Reader,
   accountId: string,
   wanted: readonly Wanted[],
-): Promise<Map<string, StoredHolder>> {
-  const holders = await readHolders(
-    table,
-    wanted.map(({ name }) => name),
-  );
-  return new Map(
-    wanted.flatMap(({ name }, index) => {
-      const holder = holders[index];
-      return holder && !holder.firm && holder.account_id !== accountId ? [[name, holder] as const] : [];
-    }),
-  );
-}
-
-/** What refuses a name, and the condition on which it is taken from a rival. */
-const refusalsBeside = (rivals: ReadonlyMap<string, StoredHolder>) => ({
-  taken: refuse("domain_taken"),
-  exists: refuse("domain_exists"),
-  claim: (name: string) => {
+): Promise<(domain: StoredDomain) => Write[]> {
+  const names = wanted.map(({ name }) => name);
+  const holders = await readHolders(table, names);
+  const rivals = new Map<string, StoredHolder>();
+  for (const [index, name] of names.entries()) {
+    const holder = holders[index];
+    if (!holder) continue;
+    if (holder.firm && holder.account_id !== accountId) throw new NameTaken(name, "domain_taken");
+    rivals.set(name, holder);
+  }
+  return (domain) => {
+    const { name } = domain;
     const rival = rivals.get(name);
-    return rival && fromRival(rival);
-  },
-});
+    const buying = { ...buyerWrite(domain), orElse: refuse("domain_taken")(name) };
+    return [buying, rival ? { check: holderKey(name), if: { ...rival } } : holderWrite(domain, "absent")];
+  };
+}
 
 function buyTogether(
   { accountId, workspaceId, batchId, claim }: Order,
@@ -133,7 +130,7 @@ function buyTogether(
     const fresh = wanted.filter((_, index) => !bought[index]);
     if (fresh.length === 0) return { value: before, writes: [], changes: [] };
     const claimed = (await claim?.()) ?? [];
-    const rivals = await rivalsFor(table, accountId, fresh);
+    const claims = await claimsOn(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },
@@ -146,7 +143,7 @@ function buyTogether(
         registration: { status: "pending", expires_at: null, locked: false },
         purchase: { batch_id: batchId, price, hold_id: holdIdOf(batchId, name), stage: "held" },
       })),
-      refusalsBeside(rivals),
+      { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: claims },
     );
     const wallet = await planWallet(
       table,
@@ -154,10 +151,9 @@ function buyTogether(
       fresh.map((one) => holdOf(batchId, one)),
       at,
     );
-    const ousted = await Promise.all([...rivals.values()].map((rival) => ousting(table, rival, "bought", at)));
     return {
       value: [...before, ...domains.map((domain) => ({ name: domain.name, domain }))],
-      writes: [...claimed, ...writes, ...wallet.writes, ...ousted.flat()],
+      writes: [...claimed, ...writes, ...wallet.writes],
       changes: [
         ...domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) })),
         ...wallet.changes,

@@ -5,8 +5,10 @@ import { change } from "../changes/kind.ts";
 import type { Registration, RegistrarOperation } from "../providers/registrar.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { domainKind, holderKey, type Purchase, type StoredDomain } from "./domain.ts";
+import { buyerKey, domainKind, holderKey, type Purchase, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
+import { holderWrite, readBuyer, readHolder } from "./holder.ts";
+import { planTakeover } from "./takeover.ts";
 import { domainViews } from "./view.ts";
 import { becoming, systemMover, type DomainWork, type Planned } from "./work.ts";
 
@@ -46,12 +48,13 @@ export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWor
     const isStale = isFailed && current?.version !== domain.version;
     if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
     const planned = isFailed ? failure(current, conclusion, now()) : success(current, conclusion.registration, now());
+    const claims = isFailed ? await planLetGo(table, current) : await planTaken(table, current, now());
     const kind = isFailed ? ("void" as const) : ("capture" as const);
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
     const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
     return {
       value: planned.after,
-      writes: [...planned.writes, ...wallet.writes],
+      writes: [...planned.writes, ...claims, ...wallet.writes],
       changes: [
         change(domainKind, isFailed ? "registration_failed" : "registered", domain.id, { before, after }),
         ...wallet.changes,
@@ -85,8 +88,34 @@ function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ende
     due_at: null,
     updated_at: now.toISOString(),
   });
-  const freed: Write = { delete: holderKey(domain.name), if: { domain_id: domain.id } };
   const ttl = Math.ceil(now.getTime() / 1_000) + keptSeconds;
   const noted: Write[] = operation ? [{ put: { ...operationKey(domain.name, operation.id), ttl } }] : [];
-  return { after, writes: [...writes, freed, ...noted] };
+  return { after, writes: [...writes, ...noted] };
+}
+
+/** The claims on the domain's name that are its own. */
+async function ownClaims(table: Reader, { id, name }: Bought) {
+  const [holder, buyer] = await Promise.all([readHolder(table, name), readBuyer(table, name)]);
+  const own = { if: { domain_id: id } };
+  // One that was begun by an earlier version of this product has the name from the beginning, and no other claim.
+  const bought: Write[] = buyer?.domain_id === id ? [{ delete: buyerKey(name), ...own }] : [];
+  return { holder, bought };
+}
+
+/** The name is whose registration succeeded, whoever had it until then. */
+async function planTaken(table: Reader, domain: Bought, now: Date): Promise<Write[]> {
+  const { holder, bought } = await ownClaims(table, domain);
+  const isRival = holder !== undefined && holder.domain_id !== domain.id;
+  return [
+    ...bought,
+    holderWrite(domain, holder ? { ...holder } : "absent"),
+    ...(isRival ? await planTakeover(table, holder, "bought", now) : []),
+  ];
+}
+
+/** Whoever had the name has it still. */
+async function planLetGo(table: Reader, domain: Bought): Promise<Write[]> {
+  const { holder, bought } = await ownClaims(table, domain);
+  const isOwn = holder?.domain_id === domain.id;
+  return [...bought, ...(isOwn ? [{ delete: holderKey(domain.name), if: { domain_id: domain.id } }] : [])];
 }

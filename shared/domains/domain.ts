@@ -12,6 +12,7 @@ import { Timestamp } from "../time.ts";
  *   domains of a workspace, oldest in it first: references                  ACCOUNT#<id> / LIST#workspace/<id>/domains
  *   where a name stands in the account                                      ACCOUNT#<id> / DOMAIN_NAME#<name>
  *   which account has a name, of all                                        DOMAIN#<name> / HOLDER
+ *   which domain is being registered under a name, of all                   DOMAIN#<name> / BUYER
  */
 export const domainsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "domains" });
 export const domainsIn = (accountId: string, workspaceId: string): List => ({
@@ -23,6 +24,7 @@ export const nameKey = (accountId: string, name: string): Key => ({
   SK: `DOMAIN_NAME#${name}`,
 });
 export const holderKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "HOLDER" });
+export const buyerKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "BUYER" });
 /** Where the domain with this id would be; an id of another kind leads to an ordinal that is never given. */
 export const domainKey = (accountId: string, id: string): Key => rowKey(domainsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -67,7 +69,14 @@ export const Domain = z
       description:
         "`pending_registration` → `pending_delegation` → `active` ⇄ `degraded`. `failed` could not be registered, and costs nothing.",
     }),
-    status_reason: z.string().nullable().meta({ description: "Why it is degraded or failed, for people." }),
+    status_reason: z
+      .string()
+      .nullable()
+      .meta({ description: "Why it is degraded or failed, or whom its name went to, for people." }),
+    deletes_at: Timestamp.nullable().meta({
+      description:
+        "When a domain that lost its name to another account is deleted, with all it has; until then it can be read, and `domains.add` can get it back. Null for all others.",
+    }),
     outbound_routing_ready: z.boolean().meta({ description: "Whether mail from it can be sent." }),
     source: z.enum(["purchased", "connected"]).meta({ description: "Whether it was bought here or elsewhere." }),
     nameservers: z.array(z.string()).meta({ description: "The pair to delegate it to, of this account alone." }),
@@ -115,6 +124,7 @@ export type Purchase = z.output<typeof Purchase>;
 export const StoredDomain = Domain.omit({ tags: true, outbound_routing_ready: true, unicode_name: true }).extend({
   account_id: z.string(),
   tag_ids: z.array(z.string()),
+  deletes_at: Timestamp.nullable().default(null),
   /** Its place in its workspace's list. */
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
@@ -142,6 +152,7 @@ export const domainKind = defineKind({
     "degraded",
     "recovered",
     "taken_over",
+    "regained",
     "deleted",
   ],
   view: Domain,

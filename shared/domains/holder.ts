@@ -1,11 +1,36 @@
 import * as z from "zod";
 
 import type { Reader } from "../table/table.ts";
-import { holderKey } from "./domain.ts";
+import type { Write } from "../table/writes.ts";
+import { buyerKey, holderKey, type StoredDomain } from "./domain.ts";
 
-/** Who has a name, of all accounts. A hold that is not firm gives way to whoever proves that the name is theirs. */
+/** Who has a name, of all accounts. A hold that is not firm gives way to another account that proves the name is theirs. */
 export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
 export type StoredHolder = z.output<typeof StoredHolder>;
+
+/** Who is registering a name, of all accounts; whoever has the name meanwhile keeps it until that has succeeded. */
+const StoredBuyer = z.object({ account_id: z.string(), domain_id: z.string() });
+type StoredBuyer = z.output<typeof StoredBuyer>;
+
+type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
+
+/** The write that gives a name to a domain, provided its holder is as `unless` says. */
+export const holderWrite = (
+  { account_id, id, name, source }: Named & Pick<StoredDomain, "source">,
+  unless: NonNullable<Write["if"]>,
+): Write => ({
+  put: { ...holderKey(name), account_id, domain_id: id, firm: source === "purchased" },
+  if: unless,
+});
+
+/** The write by which one domain alone is being registered under a name. */
+export const buyerWrite = ({ account_id, id, name }: Named): Write => ({
+  put: { ...buyerKey(name), account_id, domain_id: id },
+  if: "absent",
+});
+
+/** What the holder of a name has to be for it to be taken from them: that one, as it was read, or nobody any more. */
+export const fromRival = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
 
 /** Who has a name, of all accounts; undefined when nobody has. */
 export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
@@ -17,8 +42,19 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
   return items.map((item) => (item ? StoredHolder.parse(item) : undefined));
 }
 
+/** Who is registering a name; undefined when nobody is, or it was begun by an earlier version of this product. */
+export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
+  table.get(buyerKey(name), StoredBuyer);
+
 /** Those of some names that an account, but the one given, has and has proved, or is buying. */
 export async function firmlyHeld(table: Reader, names: readonly string[], but?: string): Promise<Set<string>> {
-  const holders = await readHolders(table, names);
-  return new Set(names.filter((_, index) => holders[index]?.firm === true && holders[index].account_id !== but));
+  const items = await table.getMany(names.flatMap((name) => [holderKey(name), buyerKey(name)]));
+  const isOthers = (claim: StoredBuyer | undefined): boolean => claim !== undefined && claim.account_id !== but;
+  return new Set(
+    names.filter((_, index) => {
+      const [holder, buyer] = items.slice(index * 2, index * 2 + 2);
+      const held = holder && StoredHolder.parse(holder);
+      return (held?.firm === true && isOthers(held)) || isOthers(buyer && StoredBuyer.parse(buyer));
+    }),
+  );
 }

@@ -5,8 +5,8 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces.ts";
 import { newZone } from "../zones/zone.ts";
-import { domainsIn, domainsOf, holderKey, nameKey, type StoredDomain, type Warning } from "./domain.ts";
-import type { StoredHolder } from "./holder.ts";
+import { domainsIn, domainsOf, nameKey, type StoredDomain, type Warning } from "./domain.ts";
+import { holderWrite } from "./holder.ts";
 import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
 import { nameserversOf } from "./platform.ts";
 import { domainQueue } from "./queues.ts";
@@ -19,7 +19,8 @@ type Place = { accountId: string; workspaceId: string; now: Date };
 
 /**
  * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
- * `exists` when this one has it, and 422 when the workspace is gone. `claim` says what a name's holder has to be, where that is not nobody.
+ * `exists` when this one has it, and 422 when the workspace is gone. `claim` makes the writes that take a name among all
+ * accounts, where it is not enough that nobody has it.
  */
 export async function planNewDomains(
   table: Reader,
@@ -28,7 +29,7 @@ export async function planNewDomains(
   refusals: {
     taken: (name: string) => () => Error;
     exists: (name: string) => () => Error;
-    claim?: (name: string) => Write["if"];
+    claim?: (domain: StoredDomain) => Write[];
   },
 ): Promise<{ domains: StoredDomain[]; writes: Write[] }> {
   const [all, inWorkspace] = (await readHeads(table, [domainsOf(accountId), domainsIn(accountId, workspaceId)])) as [
@@ -68,6 +69,7 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
     account_id: accountId,
     workspace_id: workspaceId,
     status_reason: null,
+    deletes_at: null,
     nameservers: nameserversOf(accountId),
     registration: null,
     redirect_url: null,
@@ -85,14 +87,11 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
     version: 1,
   }) satisfies Partial<StoredDomain>;
 
-function nameWrites(
-  { account_id, id, name, source }: StoredDomain,
-  { taken, exists, claim }: Parameters<typeof planNewDomains>[3],
-): Write[] {
-  const holder: StoredHolder = { account_id, domain_id: id, firm: source === "purchased" };
+function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<typeof planNewDomains>[3]): Write[] {
+  const { account_id, id, name } = domain;
   return [
     { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
-    { put: { ...holderKey(name), ...holder }, if: claim?.(name) ?? "absent", orElse: taken(name) },
+    ...(claim?.(domain) ?? [{ ...holderWrite(domain, "absent"), orElse: taken(name) }]),
   ];
 }
 

@@ -27,6 +27,7 @@ import { notReady } from "./not-ready.ts";
 import { domainQueue } from "./queues.ts";
 import { releasedWrite } from "./released.ts";
 import { removeZone } from "./remove-zone.ts";
+import { keptUntil } from "./takeover.ts";
 import { domainViews } from "./view.ts";
 import { becoming, later, type Mover } from "./work.ts";
 
@@ -43,10 +44,14 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireEmpty(domain);
-    if (domain.status === "releasing") return { value: undefined, writes: [], changes: [] };
+    if (domain.status === "releasing" && keptUntil(domain) === undefined) {
+      return { value: undefined, writes: [], changes: [] };
+    }
     const at = now();
     const { after, writes } = becoming(domain, {
       status: "releasing",
+      status_reason: null,
+      deletes_at: null,
       is_open: false,
       updated_at: at.toISOString(),
       due_at: later(at, graceMs),
@@ -96,7 +101,7 @@ export async function finishRelease(
   await forget(accountId, id, mover);
 }
 
-/** A domain that was taken over goes with its mailboxes. */
+/** A domain that lost its name goes with its mailboxes, when its time is over. */
 async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
   const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
   return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";

@@ -15,7 +15,7 @@ export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): 
   if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
   if (!zone || verified_at === null) return;
   try {
-    const { zoneId } = await dns.createZone({ name, reference: id, nameservers });
+    const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
     // The name is somebody else's by now, and so is its zone.

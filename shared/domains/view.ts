@@ -13,6 +13,7 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   workspace_id: domain.workspace_id,
   status: domain.status,
   status_reason: domain.status_reason,
+  deletes_at: domain.deletes_at,
   outbound_routing_ready: sendsMail(domain),
   source: domain.source,
   nameservers: domain.nameservers,

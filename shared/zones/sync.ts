@@ -78,8 +78,8 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
     const isInSync = await dns.isInSync(zone.change.id);
     return settle(zone, owner, isInSync ? { synced_revision: zone.change.revision } : { change: zone.change }, work);
   }
-  const { account_id, domain_id, name, nameservers } = zone;
-  const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference: domain_id, nameservers })).zoneId;
+  const { account_id, domain_id, name, nameservers, reference = domain_id } = zone;
+  const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference, nameservers })).zoneId;
   const records = await recordsIn(work.table, account_id, domain_id);
   const wanted = new Map(rrsetsOf(records.map(parsedOf), name).map((rrset) => [nameIn(rrset, name), rrset]));
   const looked = await lookAtAll(zone, [...wanted.keys()], owner, work);

@@ -30,6 +30,8 @@ export const StoredZone = z.object({
   nameservers: z.array(z.string()),
   /** Whether the nameservers should have it: only once the domain is delegated to them. */
   wanted: z.boolean(),
+  /** What the provider tells this zone from others by; the domain's id where there is none. */
+  reference: z.string().optional(),
   /** The provider's id, once it was made. */
   zone_id: z.string().optional(),
   /** Counts the changes of records; the zone has those up to `synced_revision`. */

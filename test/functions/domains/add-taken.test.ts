@@ -64,7 +64,7 @@ test("does not tell whether the other account has proved a name that is taken, o
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives a name that nobody proved to the account its parent delegates to, and takes it from the other with all it had", async () => {
+test("gives a name that nobody proved to the account its parent delegates to, and deletes what the other had 30 days later", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -76,6 +76,8 @@ test("gives a name that nobody proved to the account its parent delegates to, an
   expect(taken.status).toBe(201);
   const left = await domainsRequest(old, "GET", `/${name}`);
   expect(left.body).toMatchObject({ status: "releasing", status_reason: expect.stringContaining("Another account") });
+  expect(left.body.dns_record_count).toBe(1);
+  expect(Date.parse(left.body.deletes_at) - Date.parse(left.body.updated_at)).toBe(30 * 86_400_000);
 
   expect(await advance(old, name)).toBeUndefined();
   expect((await domainsRequest(old, "GET", `/${name}`)).status).toBe(404);

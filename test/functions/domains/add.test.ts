@@ -21,6 +21,7 @@ test("connects a domain that can be read at its Location at once, to be delegate
     workspace_id,
     status: "pending_delegation",
     status_reason: null,
+    deletes_at: null,
     outbound_routing_ready: false,
     source: "connected",
     nameservers: [expect.stringMatching(/^[0-9a-z]{12}\.ns1\./), expect.stringMatching(/^[0-9a-z]{12}\.ns2\./)],

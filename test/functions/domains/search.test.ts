@@ -4,6 +4,7 @@ import { setAccountStatus } from "../../../shared/accounts/operate.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { quicklyActive } from "../../support/domain-work.ts";
 import { connected, domainsRequest, funded, purchase, uniqueName } from "../../support/domains.ts";
+import { registered } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
@@ -106,9 +107,13 @@ describe("why a name cannot be bought", () => {
     expect((await purchase(buyer, [name])).body.results).toMatchObject([
       { status: "pending_registration", error_code: null },
     ]);
+    expect((await domainsRequest(squatter, "GET", `/${name}`)).body).toMatchObject({ status: "pending_delegation" });
+    const [later] = await found({ query: name, tlds: "com" });
+    expect(later).toMatchObject({ name, available: false, reason: "domain_unavailable" });
+    await registered(buyer, name);
     expect((await domainsRequest(squatter, "GET", `/${name}`)).body).toMatchObject({
       status: "releasing",
-      status_reason: expect.stringMatching(/buying/),
+      status_reason: expect.stringMatching(/registered/),
     });
   });
 });

@@ -33,6 +33,8 @@ const leaseMs = 30_000;
 const Found = z.object({
   fingerprint: z.string(),
   owner: z.string(),
+  /** The owner of the first claim: those of the same request that was cut off have it in common. */
+  first: z.string().optional(),
   state: z.enum(["running", "done"]),
   lease_until: z.coerce.number(),
   body: z.string().optional(),
@@ -43,7 +45,7 @@ type StoredRecord = z.output<typeof Stored>;
 
 /** A key that this request has to itself until its transaction stores the answer or it is let go. */
 export type Claim = {
-  /** What all requests with this key of this principal go by. */
+  /** What this request goes by each time it is sent until it has an answer; another one with its key has another. */
   id: string;
   /** The write that stores the answer `value` makes, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
@@ -92,13 +94,14 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     ...record,
     fingerprint,
     owner,
+    first: owner,
     state: "running",
     lease_until: at + leaseMs,
     expires_at: at + keptMs,
     ttl: Math.ceil((at + keptMs) / 1000),
     ...(scopes === undefined ? {} : { scopes }),
   };
-  const claim = claimOf(table, record, owner, keyed);
+  const claim = claimOf(table, record, { owner, first: owner }, keyed);
   const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
   const found = Found.parse(first.found);
@@ -110,9 +113,11 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     const replay = storedAnswer(found, route);
     if ((await keyed.counts?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
-  const second = await sureOf(claim, table.attempt({ put, if: { owner: found.owner, state: found.state } }));
+  const again = claimOf(table, record, { owner, first: found.first }, keyed);
+  const take = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
+  const second = await sureOf(again, table.attempt(take));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
-  return claim;
+  return again;
 }
 
 /** An answer that is stored, and what the thing it is about was in. */
@@ -156,7 +161,12 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
   }
 }
 
-function claimOf(table: Table, record: Key, owner: string, { route, inProgram = false }: Keyed): Claim {
+function claimOf(
+  table: Table,
+  record: Key,
+  { owner, first }: Pick<Found, "owner" | "first">,
+  { route, inProgram = false }: Keyed,
+): Claim {
   const mine = { owner, state: "running" };
   const isDeletion = route.method === "DELETE";
   const answerToStore = (value: unknown): unknown => {
@@ -171,7 +181,10 @@ function claimOf(table: Table, record: Key, owner: string, { route, inProgram = 
     orElse: inFlight,
   });
   return {
-    id: createHash("sha256").update(`${record.PK} ${record.SK}`).digest("base64url").slice(0, 16),
+    id: createHash("sha256")
+      .update([record.PK, record.SK, ...(first === undefined ? [] : [first])].join(" "))
+      .digest("base64url")
+      .slice(0, 16),
     settleWith,
     settle: (value) => {
       settledWith = { value };

@@ -168,7 +168,13 @@ async function run(
     }
     return route.output.parse(result);
   } catch (error) {
-    await claim?.release();
+    // What was done in part is not for another request with this key to go on with.
+    const isInPart = route.resumes && !isRefusal(error);
+    await (isInPart ? claim?.lapse() : claim?.release());
     throw error;
   }
 }
+
+/** Whether nothing was done, as the request cannot be done. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof InvalidInput || (error instanceof Problem && error.status < 500);

@@ -53,7 +53,7 @@ export type Context = {
    * what an idempotency key answers with from now on.
    */
   answer: <T>(value: T) => Promise<T>;
-  /** What the request goes by, when it has an idempotency key: the same for all that are sent with that key. */
+  /** What the request goes by, when it has an idempotency key: the same each time it is sent until it has an answer. */
   keyId?: string | undefined;
   /** Where the API is reached by this caller, without a slash at its end: for addresses in the answer. */
   address?: string | undefined;

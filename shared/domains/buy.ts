@@ -3,7 +3,7 @@ import { change } from "../changes/kind.ts";
 import type { Commit } from "../changes/recorder.ts";
 import { Problem } from "../errors.ts";
 import { movementKey } from "../ledger/ledger.ts";
-import { MovementConflict } from "../ledger/movement.ts";
+import { MovementConflict, StoredMovement } from "../ledger/movement.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
@@ -78,18 +78,25 @@ export const holdIdOf = (batchId: string, name: string): string => `purchase/${b
 
 const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () => new NameTaken(name, code);
 
+type Batch = Pick<Order, "accountId" | "batchId">;
+
 /**
- * Whether a batch has bought each of some names, whatever became of them since. A hold is made once, in the
- * transaction of its domain.
+ * For how much a batch has bought each of some names, whatever became of them since; undefined for those that it has
+ * not. A hold is made once, in the transaction of its domain.
  */
-export const areBought = async (
+export async function pricesPaid(
   table: Reader,
-  { accountId, batchId }: Pick<Order, "accountId" | "batchId">,
+  { accountId, batchId }: Batch,
   names: readonly string[],
-): Promise<boolean[]> => {
+): Promise<(number | undefined)[]> {
   const keys = names.map((name) => movementKey(walletOf(accountId), holdIdOf(batchId, name)));
-  return (await table.getMany(keys)).map((hold) => hold !== undefined);
-};
+  const holds = await table.getMany(keys);
+  return holds.map((hold) => hold && StoredMovement.parse(hold).amount);
+}
+
+/** Whether a batch has bought each of some names, whatever became of them since. */
+export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
+  (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
 /**
  * How names are claimed among all accounts. A name that another account connected and never proved is theirs until it is

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { covers, type Permissions } from "../auth/permissions.ts";
 import { Id } from "../ids.ts";
 import { Currency, currency, money, MoneyText, moneyUpTo } from "../money.ts";
-import type { Bought, Wanted } from "./buy.ts";
+import type { Wanted } from "./buy.ts";
 import { ContactInfo } from "./contact.ts";
 import type { StoredDomain } from "./domain.ts";
 import { scopesOfDomain } from "./find.ts";
@@ -32,6 +32,7 @@ const otherReasons = {
   domain_exists: "The account has this domain already.",
   domain_taken: "Another account has this domain.",
   insufficient_funds: "The wallet did not hold enough for this name any more.",
+  quote_changed: "With this name the purchase costs more than was agreed.",
   duplicate: "The name is in the list twice.",
 } as const;
 type ErrorCode = RefusalReason | keyof typeof otherReasons;
@@ -43,9 +44,9 @@ const Result = z
     domain_name: z.string().meta({ description: "The name." }),
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
       description:
-        "`pending_registration` is paid for by a hold; `payment_required` goes on once `payment_url` is paid.",
+        "`pending_registration` was bought by this purchase, and its price is held; `payment_required` goes on once `payment_url` is paid.",
     }),
-    id: Id.nullable().meta({ description: "The domain's id, once there is one." }),
+    id: Id.nullable().meta({ description: "The domain's id; null when there is none, or none any more." }),
     error: z.string().nullable().meta({ description: "Why it failed, for people." }),
     error_code: z.enum(codes).nullable().meta({ description: "Why it failed." }),
   })
@@ -59,10 +60,9 @@ export const PurchaseAnswer = z
     failed_count: z.int().min(0).meta({ description: "How many failed." }),
     currency: Currency.meta({ description: "ISO 4217." }),
     estimated_total: MoneyText.meta({ description: "What the names cost that did not fail, for their first year." }),
-    payment_url: z
-      .string()
-      .nullable()
-      .meta({ description: "Where to pay what the wallet is short of; null when it is not." }),
+    payment_url: z.string().nullable().meta({
+      description: "Where to pay what the wallet is short of, for the names that wait for it; null when none does.",
+    }),
     purchase_batch_id: Id.nullable().meta({
       description: "What the purchase goes by; null when no name can be bought.",
     }),
@@ -78,22 +78,20 @@ export const result = (status: Result["status"], id: string | null = null, code:
   error_code: code,
 });
 
-/** A name that is being bought already is no mistake: a purchase that was cut off can be sent again. */
-export function resultOfOwn(domain: StoredDomain, permissions: Permissions): Omit<Result, "domain_name"> {
-  const { id, status } = domain;
-  // It may be in a workspace that the caller does not see.
-  const shown = covers(permissions, "domain.view", scopesOfDomain(domain)) ? id : null;
-  return status === "pending_registration"
-    ? result("pending_registration", shown)
-    : result("failed", shown, "domain_exists");
-}
+/** What of a domain its purchaser is told: it may be in a workspace that they do not see. */
+const shownId = (domain: StoredDomain, permissions: Permissions): string | null =>
+  covers(permissions, "domain.view", scopesOfDomain(domain)) ? domain.id : null;
+
+/** A name that the account has already. */
+export const resultOfOwn = (domain: StoredDomain, permissions: Permissions) =>
+  result("failed", shownId(domain, permissions), "domain_exists");
+
+/** A name that an earlier try of the same purchase bought, whatever became of it since; undefined when it is gone. */
+export const resultOfEarlier = (domain: StoredDomain | undefined, permissions: Permissions) =>
+  result("pending_registration", domain ? shownId(domain, permissions) : null);
 
 /** A name that could not be had. */
 export const resultOfQuote = ({ reason }: Quote) => result("failed", null, reason ?? "unchecked");
-
-/** A name that was bought, or could not be any more. */
-export const resultOfBought = (bought: Bought) =>
-  "domain" in bought ? result("pending_registration", bought.domain?.id ?? null) : result("failed", null, bought.code);
 
 type Whole = { wanted: readonly Wanted[]; batchId: string | null; paymentUrl: string | null };
 

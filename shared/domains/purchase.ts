@@ -1,20 +1,22 @@
-import { openTopup, type Checkouts } from "../billing/topup.ts";
+import type { Checkouts } from "../billing/topup.ts";
 import { readWallet } from "../billing/wallet.ts";
 import { Problem } from "../errors.ts";
-import { timeOrderedId } from "../ids.ts";
+import { idOfWords, timeOrderedId } from "../ids.ts";
 import { currency, minorUnits, money } from "../money.ts";
 import type { Registrar } from "../providers/registrar.ts";
 import type { Context } from "../route.ts";
 import type { Write } from "../table/writes.ts";
-import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
+import { batchItem, getBatch } from "./batch.ts";
 import { buyNames, type Wanted } from "./buy.ts";
 import { domainByName } from "./find.ts";
 import { firmlyHeld } from "./holder.ts";
 import { quotesFor } from "./offers.ts";
+import { checkoutFor, newBatch, totalOf, waitingWrite, type Order, type Outcomes } from "./purchase-checkout.ts";
+import { lookUp, type Earlier, type Known } from "./purchase-lookup.ts";
 import {
   answerOf,
   result,
-  resultOfBought,
+  resultOfEarlier,
   resultOfOwn,
   resultOfQuote,
   type Purchase,
@@ -23,17 +25,14 @@ import {
 } from "./purchase-view.ts";
 import { removeFailed } from "./release.ts";
 
-/** Payment providers take no smaller amounts. */
-const leastCheckout = 100;
 const budgetMs = 5_000;
 
 type Outside = { registrar: Registrar; checkouts: () => Checkouts };
 
-type Order = { accountId: string; purchase: Purchase; wanted: readonly Wanted[]; total: number };
-
 /**
- * Buys names: holds their price and has them registered, or, when the wallet is short, opens a checkout that goes on
- * with them once it is paid. 409 `quote_changed`.
+ * Buys names: holds their price and has them registered. For those that the wallet does not cover it opens a checkout,
+ * which goes on with them once it is paid. Sent again with its idempotency key it finds what it has bought, whatever
+ * became of that since. 409 `quote_changed`.
  */
 export async function purchaseDomains(
   accountId: string,
@@ -41,68 +40,100 @@ export async function purchaseDomains(
   context: Context,
   { registrar, checkouts }: Outside,
 ): Promise<PurchaseAnswer> {
-  const names = [...new Set(purchase.domains)];
-  const known = await Promise.all(names.map((name) => domainByName(context.table, accountId, name)));
-  const own = new Map(known.flatMap((domain) => (domain ? [[domain.name, domain] as const] : [])));
+  const { table, permissions, keyId } = context;
+  const batchId = keyId === undefined ? timeOrderedId(context.now()) : idOfWords("purchase", accountId, keyId);
+  const order = { accountId, batchId, purchase };
+  const known = await lookUp(accountId, batchId, [...new Set(purchase.domains)], context);
+  const { own } = known;
+  const earlier = [...known.earlier.values()];
+  const outcomes: Outcomes = new Map([
+    ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain, permissions)] as const),
+    ...earlier.map(({ name, domain }) => [name, resultOfEarlier(domain, permissions)] as const),
+  ]);
+  const wanted = await quoted(order, known, outcomes, context, registrar);
+  const agreed = withinAgreed(order, earlier, wanted, outcomes);
+  const { available } = await readWallet(table, accountId);
+  const isShort = available < totalOf(agreed);
+  const short = isShort ? agreed : await buy(order, agreed, own, outcomes, context);
+  const waiting = await checkoutFor(order, short, outcomes, context, checkouts);
+  const all = [...earlier, ...wanted];
+  const paymentUrl = waiting?.session.hosted_page.url ?? null;
+  const value = answerOf(purchase.domains, outcomes, {
+    wanted: all,
+    batchId: all.length === 0 ? null : batchId,
+    paymentUrl,
+  });
+  return context.commit(async () => {
+    const noted = waiting ? [...waiting.writes, await waitingWrite(order, short, context)] : [];
+    return { value, writes: noted, changes: waiting?.changes ?? [] };
+  });
+}
+
+/** The names that can be bought, for how much; what stands in the way of the others is noted. */
+async function quoted(
+  { accountId, purchase }: Order,
+  { earlier, own }: Known,
+  outcomes: Outcomes,
+  { table, log }: Context,
+  registrar: Registrar,
+): Promise<Wanted[]> {
+  const names = [...new Set(purchase.domains)].filter((name) => !earlier.has(name));
   const unknown = names.filter((name) => !own.has(name) || own.get(name)?.status === "failed");
-  const held = await firmlyHeld(context.table, unknown, accountId);
+  const held = await firmlyHeld(table, unknown, accountId);
   const free = unknown.filter((name) => !held.has(name));
-  const quotes = await quotesFor(registrar, free, { budgetMs, log: context.log });
-  if (free.length > 0 && held.size === 0 && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
-  const wanted = quotes.flatMap(({ name, price, reason }): Wanted[] =>
+  const quotes = await quotesFor(registrar, free, { budgetMs, log });
+  const isAllNew = held.size === 0 && earlier.size === 0;
+  if (free.length > 0 && isAllNew && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
+  for (const name of held) outcomes.set(name, result("failed", null, "domain_taken"));
+  for (const quote of quotes) outcomes.set(quote.name, resultOfQuote(quote));
+  return quotes.flatMap(({ name, price, reason }) =>
     reason === undefined && price !== undefined ? [{ name, price }] : [],
   );
-  const total = wanted.reduce((sum, { price }) => sum + price, 0);
-  requireAgreed(purchase.max_total, total);
-  const outcomes: Outcomes = new Map([
-    ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain, context.permissions)] as const),
-    ...quotes.map((quote) => [quote.name, resultOfQuote(quote)] as const),
-    ...[...held].map((name) => [name, result("failed", null, "domain_taken")] as const),
-  ]);
-  const order = { accountId, purchase, wanted, total };
-  const { available } = await readWallet(context.table, accountId);
-  if (wanted.length > 0 && available < total) return waitForPayment(order, outcomes, available, context, checkouts());
-  const failed = wanted.flatMap(({ name }) => own.get(name) ?? []);
-  for (const domain of failed) await removeFailed(accountId, domain, context);
-  return buy(order, outcomes, context);
 }
 
-type Outcomes = Map<string, Omit<Result, "domain_name">>;
-
-/** Opens a checkout over what the wallet is short of; nothing is held until it is paid. */
-async function waitForPayment(
-  { accountId, purchase, wanted, total }: Order,
+/** The names to buy, all or none: what was bought before stays so at a higher quote. 409 `quote_changed` where nothing was. */
+function withinAgreed(
+  { purchase: { max_total } }: Order,
+  earlier: readonly Earlier[],
+  wanted: readonly Wanted[],
   outcomes: Outcomes,
-  available: number,
-  context: Context,
-  checkouts: Checkouts,
-): Promise<PurchaseAnswer> {
-  const batch = newBatch(accountId, purchase, context.now());
-  const missing = Math.max(total - available, leastCheckout);
-  const names = wanted.length === 1 ? "a domain" : `${wanted.length} domains`;
-  const about = { batchId: batch.id, description: `Wallet top-up for ${names}` };
-  const { session, writes, changes } = await openTopup(accountId, missing, context, checkouts, about);
-  for (const { name } of wanted) outcomes.set(name, result("payment_required"));
-  const paymentUrl = session.hosted_page.url;
-  const value = answerOf(purchase.domains, outcomes, { wanted, batchId: batch.id, paymentUrl });
-  const put = { put: batchItem({ ...batch, waiting: [...wanted] }), if: "absent" as const };
-  return context.commit(async () => ({ value, writes: [...writes, put], changes }));
+): readonly Wanted[] {
+  const total = totalOf([...earlier, ...wanted]);
+  const agreed = max_total === undefined ? undefined : minorUnits(max_total);
+  if (agreed === undefined || total <= agreed) return wanted;
+  if (earlier.length === 0) throw tooMuch(total);
+  for (const { name } of wanted) outcomes.set(name, result("failed", null, "quote_changed"));
+  return [];
 }
 
-/** Buys what the wallet covers. Who registers is noted with the first name that is. */
+/** Buys what the wallet covers, and answers what it does not. Who registers is noted with the first name that is bought. */
 async function buy(
-  { accountId, purchase, wanted }: Order,
+  { accountId, batchId, purchase }: Order,
+  wanted: readonly Wanted[],
+  own: Known["own"],
   outcomes: Outcomes,
   context: Context,
-): Promise<PurchaseAnswer> {
-  const batch = newBatch(accountId, purchase, context.now());
+): Promise<Wanted[]> {
+  const { table, permissions } = context;
+  for (const { name } of wanted) {
+    const failed = own.get(name);
+    if (failed) await removeFailed(accountId, failed, context);
+  }
+  const batch = newBatch(accountId, batchId, purchase, context.now());
   const claim = async (): Promise<Write[]> =>
-    (await getBatch(context.table, accountId, batch.id)) ? [] : [{ put: batchItem(batch), if: "absent" }];
-  const order = { accountId, workspaceId: purchase.workspace_id, batchId: batch.id, claim };
-  for (const bought of await buyNames(order, wanted, context)) outcomes.set(bought.name, resultOfBought(bought));
-  const batchId = wanted.length === 0 ? null : batch.id;
-  const value = answerOf(purchase.domains, outcomes, { wanted, batchId, paymentUrl: null });
-  return context.commit(async () => ({ value, writes: [], changes: [] }));
+    (await getBatch(table, accountId, batchId)) ? [] : [{ put: batchItem(batch), if: "absent" }];
+  const order = { accountId, workspaceId: purchase.workspace_id, batchId, claim };
+  const short = new Set<string>();
+  for (const bought of await buyNames(order, wanted, context)) {
+    const { name } = bought;
+    if ("domain" in bought) {
+      const found = bought.domain ?? (await domainByName(table, accountId, name));
+      const isIts = found?.purchase?.batch_id === batchId;
+      outcomes.set(name, resultOfEarlier(isIts ? found : undefined, permissions));
+    } else outcomes.set(name, result("failed", null, bought.code));
+    if ("code" in bought && bought.code === "insufficient_funds") short.add(name);
+  }
+  return wanted.filter(({ name }) => short.has(name));
 }
 
 const silent = (): Problem =>
@@ -110,21 +141,8 @@ const silent = (): Problem =>
     retry_after: 5,
   });
 
-function requireAgreed(most: string | number | undefined, total: number): void {
-  const agreed = most === undefined ? undefined : minorUnits(most);
-  if (agreed === undefined || total <= agreed) return;
-  throw new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than was agreed.`, {
+const tooMuch = (total: number): Problem =>
+  new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than was agreed.`, {
     estimated_total: money(total),
     currency,
   });
-}
-
-const newBatch = (accountId: string, { workspace_id, contact_info }: Purchase, now: Date): StoredBatch => ({
-  id: timeOrderedId(now),
-  account_id: accountId,
-  workspace_id,
-  contact: contact_info,
-  waiting: [],
-  created_at: now.toISOString(),
-  version: 1,
-});

@@ -8,7 +8,8 @@ import { Problem, type ProblemCode } from "../../shared/errors.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { ask, deliver, spend, topUp } from "./billing-actors.ts";
 import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
-import { buy, buyAgain, buyThese } from "./purchases-buyers.ts";
+import { Death, mortal } from "./mortal.ts";
+import { buy, buyAgain, buyThese, buyTruly, drawOrder, newOrder, send, sendAgain } from "./purchases-buyers.ts";
 import type { Due } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
 import { unsettle } from "./purchases-registry.ts";
@@ -25,6 +26,7 @@ const answers = new Set<ProblemCode>([
   "quote_changed",
   "domain_not_ready",
   "not_found",
+  "idempotency_in_flight",
 ]);
 
 const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
@@ -34,6 +36,8 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
   return [
     acting("buy", 6, buy),
     acting("buy-again", 2, buyAgain),
+    acting("send-again", 3, sendAgain),
+    acting("buy-twice", 3, buyTwice),
     acting("work", 30, work),
     acting("remove", 5, remove),
     acting("pass-on", 4, passOn),
@@ -71,6 +75,20 @@ export function dueNow(scene: PurchaseScene, world: World): Due[] {
 /** Does one thing that is due, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
   queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
+
+/** Sends a purchase of whose process nothing is heard after one of its transactions, and sends it again a while later. */
+const buyTwice: Act = async (scene, world, random, accountId) => {
+  const order = { ...drawOrder(scene, random, accountId), ...newOrder(scene, true) };
+  try {
+    await send(scene, mortal(world, random.between(1, 2)), random, order);
+  } catch (error) {
+    if (!(error instanceof Death)) throw error;
+  }
+  // By then nobody has the key, and the worker was there.
+  scene.aheadMs += random.between(31_000, 3_600_000);
+  for (let run = random.below(3); run > 0; run--) await work(scene, world, random, accountId);
+  await buyTruly(scene, world, random, order);
+};
 
 /** Deletes a domain, as the route does; mostly one that it can. */
 const remove: Act = async (scene, world, random) => {

@@ -1,14 +1,17 @@
-import { walletOf } from "../../shared/billing/wallet.ts";
-import { holderKey, nameKey } from "../../shared/domains/domain.ts";
+import { route } from "../../functions/domains/purchase.ts";
+import { PurchaseAnswer, type Purchase } from "../../shared/domains/purchase-view.ts";
 import { purchaseDomains } from "../../shared/domains/purchase.ts";
-import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
-import { balanceKey } from "../../shared/ledger/ledger.ts";
-import { contextOf, newId, providerOf } from "./billing-scene.ts";
+import { Problem } from "../../shared/errors.ts";
+import { invoke } from "../../shared/invoke.ts";
+import { newId, nowOf, providerOf, silent } from "./billing-scene.ts";
+import { checkAnswer, checkReplay, isKept, witness } from "./purchases-answers.ts";
 import { batchOf } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
-import { contactOf, type Order, type PurchaseAnswer, type PurchaseScene } from "./purchases-scene.ts";
+import { contactOf, type Order, type PurchaseScene } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
+
+type Sent = { answer: PurchaseAnswer; replayed: boolean };
 
 /** The names that no account has. */
 function freeNames({ registry, facts }: PurchaseScene): string[] {
@@ -22,7 +25,13 @@ export function drawOrder(scene: PurchaseScene, random: Random, accountId: strin
   const pool = free.length > 0 && random.chance(0.8) ? free : [...scene.registry.listings.keys()];
   const names = Array.from({ length: random.pick([1, 1, 2, 3, 6]) }, () => random.pick(pool));
   const most = random.chance(0.2) ? random.between(500, 6_000) : undefined;
-  return { accountId, names, most, tag: newId(scene, "tag") };
+  return { accountId, names, most, ...newOrder(scene, random.chance(0.5)) };
+}
+
+/** What tells an order from others. */
+export function newOrder(scene: PurchaseScene, isKeyed = false): Pick<Order, "tag" | "key" | "keyId" | "sentMs"> {
+  const tag = newId(scene, "tag");
+  return { tag, key: isKeyed ? `key-${tag}` : undefined, keyId: undefined, sentMs: Infinity };
 }
 
 /** Mostly when there is something to be had. */
@@ -37,92 +46,85 @@ export const buyThese = (
   world: World,
   random: Random,
   { accountId, names }: Pick<Order, "accountId" | "names">,
-): Promise<void> => buyTruly(scene, world, random, { accountId, names, most: undefined, tag: newId(scene, "tag") });
+): Promise<void> => buyTruly(scene, world, random, { accountId, names, most: undefined, ...newOrder(scene) });
 
-/** Sends a purchase once more, as who got no answer does, or somebody else who wants the same. */
+/** Buys the same once more, as who got no answer and has no key does, or somebody else who wants the same. */
 export async function buyAgain(scene: PurchaseScene, world: World, random: Random, accountId: string): Promise<void> {
   if (scene.orders.length === 0) return;
   const { names, most } = random.pick(scene.orders.slice(-3));
-  await buyTruly(scene, world, random, { accountId, names, most, tag: newId(scene, "tag") });
+  await buyTruly(scene, world, random, { accountId, names, most, ...newOrder(scene) });
 }
 
-/** Buys what is ordered. */
-export async function send(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<PurchaseAnswer> {
-  const { accountId, names, most, tag } = order;
-  world.note(`buys ${names.join(", ")} as ${tag} for ${accountId.charAt(0)}`);
-  scene.orders.push(order);
+/** Sends a purchase again with its key, as who got no answer does, or who is not sure. */
+export async function sendAgain(scene: PurchaseScene, world: World, random: Random): Promise<void> {
+  const open = scene.orders.filter((order) => order.key !== undefined && isKept(scene, world, order));
+  if (open.length === 0) return;
+  const unanswered = open.filter(({ tag }) => !scene.answers.some(({ order }) => order.tag === tag));
+  const some = unanswered.length > 0 && random.chance(0.8) ? unanswered : open;
+  await buyTruly(scene, world, random, random.pick(some.slice(-4)));
+}
+
+/** Sends an order, as its buyer does: through all that a route goes through. */
+export async function send(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<Sent> {
+  const { accountId, names, most, tag, key } = order;
+  world.note(`buys ${names.join(", ")} as ${tag} for ${accountId.charAt(0)}${key === undefined ? "" : ", with a key"}`);
+  if (!scene.orders.includes(order)) scene.orders.push(order);
+  order.sentMs = Math.min(order.sentMs, nowOf(scene, world)().getTime());
   const [workspace_id = ""] = scene.workspaces.get(accountId) ?? [];
   const purchase = { workspace_id, domains: [...names], contact_info: contactOf(tag) };
-  const answer = await purchaseDomains(
-    accountId,
-    most === undefined ? purchase : { ...purchase, max_total: (most / 100).toFixed(2) },
-    contextOf(scene, world, accountId),
+  const outside = {
+    registrar: registrarOf(scene, world, random),
+    checkouts: () => ({ payments: providerOf(scene, world, []), publicUrl: "http://here" }),
+  };
+  const { output, replayed } = await invoke(
     {
-      registrar: registrarOf(scene, world, random),
-      checkouts: () => ({ payments: providerOf(scene, world, []), publicUrl: "http://here" }),
+      ...route,
+      run: async ({ body }, { keyId, ...context }) => {
+        requireSame(scene, world, order, keyId);
+        const told = scene.mistake === "key-forgotten" ? context : { ...context, keyId };
+        return purchaseDomains(accountId, body as Purchase, told, outside);
+      },
+    },
+    {
+      params: { account_id: accountId },
+      query: {},
+      body: most === undefined ? purchase : { ...purchase, max_total: (most / 100).toFixed(2) },
+      headers: { "idempotency-key": key },
+    },
+    {
+      table: world.table,
+      now: nowOf(scene, world),
+      log: silent,
+      requestId: newId(scene, "request"),
+      authenticate: async () => ({ type: "user", id: accountId, email: "somebody@example.com", groups: [] }),
+      charge: async () => undefined,
     },
   );
-  scene.answers.push({ order, answer });
+  const answer = PurchaseAnswer.parse(output);
   const told = answer.results.map(({ domain_name, status, error_code }) => `${domain_name} ${error_code ?? status}`);
-  world.note(`learns: ${told.join(", ")}`);
-  return answer;
+  world.note(`learns${replayed ? " again" : ""}: ${told.join(", ")}`);
+  return { answer, replayed };
 }
 
-async function buyTruly(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<void> {
+/** What is sent with a key is the same purchase, for a day; nobody here uses a key for longer. */
+function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
+  const isOther = order.keyId !== undefined && order.keyId !== keyId && batchOf(scene.facts, order.tag) !== undefined;
+  order.keyId = keyId;
+  if (!isOther) return;
+  mustHold(!isKept(scene, world, order), () => `${order.tag} is sent again, and is taken for another one`);
+  throw new Problem("not_found", "The key is over.");
+}
+
+/** Buys what is ordered; what is told must be true. */
+export async function buyTruly(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<void> {
   const { seen, unwatch } = witness(world, order);
   try {
-    checkAnswer(scene, order, await send(scene, world, random, order), seen);
+    const { answer, replayed } = await send(scene, world, random, order);
+    const known = scene.answers.find((one) => one.order === order);
+    if (replayed) checkReplay(order, answer, known?.answer);
+    else checkAnswer(scene, order, answer, seen);
+    scene.answers.push({ order, answer });
   } finally {
     unwatch();
   }
-}
-
-type Seen = { taken: Set<string>; own: Set<string>; leastAvailable: number };
-
-/** What was so at some moment of a purchase, which makes a refusal right. */
-function witness(world: World, { accountId, names }: Order) {
-  const seen: Seen = { taken: new Set(), own: new Set(), leastAvailable: Infinity };
-  const unwatch = world.watch(() => {
-    for (const name of names) {
-      const holder = world.peek(holderKey(name));
-      if (holder && holder["account_id"] !== accountId) seen.taken.add(name);
-      if (world.peek(nameKey(accountId, name))) seen.own.add(name);
-    }
-    const balance = world.peek(balanceKey(walletOf(accountId), "wallet"));
-    const available = availableOf(balance ? Balance.parse(balance) : emptyBalance);
-    seen.leastAvailable = Math.min(seen.leastAvailable, available);
-  });
-  return { seen, unwatch };
-}
-
-const dearest = 2_000;
-
-/** An answer is true: what is said to be bought is there, and what is refused was so at some moment. */
-function checkAnswer(
-  { facts }: PurchaseScene,
-  { accountId, names, tag }: Order,
-  { results, payment_url }: PurchaseAnswer,
-  seen: Seen,
-): void {
-  mustHold(results.map(({ domain_name }) => domain_name).join() === names.join(), () => `${tag} has other results`);
-  for (const { domain_name: name, status, id, error_code } of results) {
-    if (status === "pending_registration") {
-      const life = facts.lives.get(id ?? "");
-      mustHold(
-        life?.name === name && life.account_id === accountId,
-        () => `${name} is said to be registered for ${tag}`,
-      );
-    }
-    if (error_code === "domain_taken") mustHold(seen.taken.has(name), () => `${name} was said to be taken for ${tag}`);
-    if (error_code === "domain_exists") mustHold(seen.own.has(name), () => `${name} was said to be there for ${tag}`);
-    if (error_code === "insufficient_funds") {
-      mustHold(seen.leastAvailable < dearest, () => `${tag} was refused, and had ${seen.leastAvailable} at the least`);
-    }
-  }
-  const waiting = results.filter(({ status }) => status === "payment_required");
-  mustHold(waiting.length > 0 === (payment_url !== null), () => `${tag} is to be paid at ${payment_url}`);
-  if (waiting.length === 0) return;
-  const batch = batchOf(facts, tag);
-  const isKept = waiting.every(({ domain_name }) => batch?.waiting.some(({ name }) => name === domain_name));
-  mustHold(batch !== undefined && (isKept || batch.version > 1), () => `${tag} waits for a payment, and is not kept`);
 }

@@ -39,6 +39,12 @@ export const newFacts = (): Facts => ({
 export const batchOf = ({ batches }: Facts, tag: string): StoredBatch | undefined =>
   [...batches.values()].find(({ contact }) => contact.organization === tag);
 
+/** The domains that the purchase with this tag ever bought under a name. */
+export function boughtBy({ batches, lives }: Facts, tag: string, name: string): StoredDomain[] {
+  const own = new Set([...batches.values()].filter(({ contact }) => contact.organization === tag).map(({ id }) => id));
+  return [...lives.values()].filter((life) => life.name === name && own.has(life.purchase?.batch_id ?? ""));
+}
+
 /** Where a row of the account's own list of domains is stored, and not of another list. */
 export const isDomainRow = (SK: string): boolean => SK.startsWith("LIST#domains#ROW#");
 

@@ -6,7 +6,7 @@ import { sweepDomains } from "../../shared/domains/sweep.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { askingOf, nowOf, silent } from "./billing-scene.ts";
 import { doDue, dueNow } from "./purchases-actors.ts";
-import { batchOf } from "./purchases-facts.ts";
+import { batchOf, boughtBy } from "./purchases-facts.ts";
 import { calm } from "./purchases-registry.ts";
 import { workOf, type PurchaseScene } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
@@ -87,10 +87,15 @@ function checkMoney({ registry, facts }: PurchaseScene): void {
 /** What was asked for came to something: at once, or when it was paid. */
 function checkOutcomes(scene: PurchaseScene): void {
   const { answers, facts } = scene;
+  for (const { tag, names } of scene.orders) {
+    const twice = names.find((name) => boughtBy(facts, tag, name).length > 1);
+    mustHold(twice === undefined, () => `${twice} was bought twice by ${tag}`);
+  }
   for (const { order, answer } of answers) {
     for (const { domain_name: name, status, id } of answer.results) {
       if (status !== "pending_registration") continue;
-      const stage = facts.lives.get(id ?? "")?.purchase?.stage;
+      const life = boughtBy(facts, order.tag, name).find((one) => id === null || one.id === id);
+      const stage = life?.purchase?.stage;
       mustHold(stage === "captured" || stage === "voided", () => `${name} of ${order.tag} is ${stage ?? "nowhere"}`);
     }
   }

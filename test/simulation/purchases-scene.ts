@@ -1,4 +1,4 @@
-import type { purchaseDomains } from "../../shared/domains/purchase.ts";
+import type { PurchaseAnswer } from "../../shared/domains/purchase-view.ts";
 import type { DomainWork } from "../../shared/domains/work.ts";
 import type { Contact } from "../../shared/providers/registrar.ts";
 import { contact } from "../support/contact.ts";
@@ -9,12 +9,21 @@ import { newRegistry, type Registry } from "./purchases-registry.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-export type PurchaseAnswer = Awaited<ReturnType<typeof purchaseDomains>>;
-
 /** What was asked for in one purchase; its tag is in the contact, so that the registry can say for whom a name is. */
-export type Order = { accountId: string; tag: string; names: readonly string[]; most: number | undefined };
+export type Order = {
+  accountId: string;
+  tag: string;
+  names: readonly string[];
+  most: number | undefined;
+  /** The idempotency key it is sent with, if it is. */
+  key: string | undefined;
+  /** What the product has it go by, as of the last time it was sent. */
+  keyId: string | undefined;
+  /** When it was sent for the first time. */
+  sentMs: number;
+};
 
-/** Mistakes of the world around, which the product cannot do anything about; in moods in which they come to light. */
+/** Mistakes that are no dropped condition, and the moods in which they come to light. */
 export const mistakes = {
   /** Somebody tells of a lost answer as of a refusal. */
   "lost-is-refused": { silent: 0.4 },
@@ -22,6 +31,8 @@ export const mistakes = {
   "seen-too-late": { silent: 0.4 },
   /** What a process asked for arrives long after its end. */
   "calls-after-death": { slow: 0.5 },
+  /** A purchase that is sent again is not told from another one: it does not get to know its key. */
+  "key-forgotten": {},
 } as const;
 export type Mistake = keyof typeof mistakes;
 

@@ -61,6 +61,7 @@ const themes = [
   ["work"],
   ["buy", "remove"],
   ["buy", "buy-again"],
+  ["buy-twice", "send-again", "work"],
   ["work", "remove"],
   ["pay", "work"],
   ["pass-on", "remove"],

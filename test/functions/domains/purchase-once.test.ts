@@ -16,8 +16,17 @@ import {
   transactions,
   wallet,
 } from "../../support/purchases.ts";
+import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
+
+/** What came of a name: its error's code, or its status. */
+const resultOf = ({ results }: Answer["body"], name: string): string => {
+  const found = (results as { domain_name: string; status: string; error_code: string | null }[]).find(
+    ({ domain_name }) => domain_name === name,
+  );
+  return found?.error_code ?? found?.status ?? "nothing";
+};
 
 describe("a wallet that is short", () => {
   test("has nothing held; once the rest is paid the purchase goes on, and once only", async () => {
@@ -82,24 +91,51 @@ describe("at the same time", () => {
     );
   });
 
-  test("requests of one account for the same names buy each once", async () => {
+  test("requests of one account for the same names buy each once, and one of them is told so", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const names = [uniqueName(), uniqueName(), uniqueName()];
     const answers = await Promise.all(
-      Array.from({ length: 4 }, () => purchase(account, names.toReversed(), { workspace_id })),
+      Array.from({ length: 10 }, () => purchase(account, names.toReversed(), { workspace_id })),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    for (const name of names) {
+      const told = answers.map(({ body }) => resultOf(body, name)).toSorted();
+      expect(told).toEqual([...Array(9).fill("domain_exists"), "pending_registration"]);
+    }
     expect((await wallet(account)).available).toBe(100_000 - 3 * 1_400);
     expect((await listedDomains(account)).total).toBe(3);
   });
 
-  test("purchases together do not spend more than there is", async () => {
+  test("purchases together do not spend more than there is, and those that come late are told where to pay", async () => {
     const account = await buyer(4_200);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => purchase(account, [uniqueName()])));
-    const statuses = answers.flatMap(({ body }) => body.results.map((one: { status: string }) => one.status));
-    expect(statuses.filter((status) => status === "pending_registration")).toHaveLength(3);
+    const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
+    const answers = await Promise.all(lists.map((names) => purchase(account, names)));
+    const told = answers.flatMap(({ body }, index) => (lists[index] ?? []).map((name) => resultOf(body, name)));
+    expect(told.toSorted()).toEqual([...Array(5).fill("payment_required"), ...Array(3).fill("pending_registration")]);
     expect(await wallet(account)).toEqual({ posted: 4_200, available: 0 });
+    for (const { body } of answers) {
+      const waits = body.results.some((one: { status: string }) => one.status === "payment_required");
+      expect(body.payment_url !== null).toBe(waits);
+      expect(body).toMatchObject({ failed_count: 0, estimated_total: "28.00" });
+      if (waits) await pay(account, body.payment_url);
+    }
+    await continued(account);
+    expect((await listedDomains(account)).total).toBe(8);
+    expect(await wallet(account)).toEqual({ posted: 11_200, available: 0 });
+  });
+
+  test("of many buyers with the money for one name each but one is told where to pay", async () => {
+    const account = await buyer(1_400);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => purchase(account, [uniqueName()])));
+    const bought = answers.filter(({ body }) => body.successful_count === 1);
+    const waiting = answers.filter(({ body }) => body.results[0].status === "payment_required");
+    expect([bought.length, waiting.length]).toEqual([1, 7]);
+    expect(new Set(waiting.map(({ body }) => body.payment_url)).size).toBe(7);
+    const { body } = waiting[0] ?? {};
+    await pay(account, body.payment_url);
+    await continued(account);
+    expect(await registered(account, body.results[0].domain_name)).toMatchObject({ status: "pending_delegation" });
   });
 });
 
@@ -129,7 +165,7 @@ describe("sent again with the same key", () => {
   });
 });
 
-describe("a request that is cut off and sent again", () => {
+describe("a request that is cut off and sent again without a key", () => {
   const names = () => Array.from({ length: 7 }, () => uniqueName());
 
   test.each(["answer lost", "lost before"] as const)(
@@ -147,7 +183,9 @@ describe("a request that is cut off and sent again", () => {
         const { value: first } = await withFault(fault, at, () => send(domains));
         const again = await send(domains);
         expect([200, 503], first.text).toContain(first.status);
-        expect(again.body, `${fault} at ${at}`).toMatchObject({ successful_count: 7, failed_count: 0 });
+        for (const name of domains) {
+          expect(["pending_registration", "domain_exists"], `${fault} at ${at}`).toContain(resultOf(again.body, name));
+        }
         bought += domains.length;
         const held = available - 7 * 1_400;
         ({ available } = await wallet(account));

@@ -136,17 +136,26 @@ describe("each name", () => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("that is being bought already is not bought twice by the same request", async () => {
+  test("that is being bought already is not bought again, and says whose it is", async () => {
     const account = await buyer();
     const names = [uniqueName(), uniqueName()];
     const workspace_id = await newWorkspace(account, "Here");
     const first = await purchase(account, names, { workspace_id });
     const again = await purchase(account, names, { workspace_id });
-    expect(again.body.results).toEqual(first.body.results);
+    const ids = (results: { id: string }[]) => results.map(({ id }) => id);
+    expect(ids(again.body.results)).toEqual(ids(first.body.results));
+    expect(again.body).toMatchObject({
+      results: [
+        { status: "failed", error_code: "domain_exists" },
+        { status: "failed", error_code: "domain_exists" },
+      ],
+      estimated_total: "0.00",
+      purchase_batch_id: null,
+    });
     expect((await wallet(account)).available).toBe(100_000 - 2_800);
     await registered(account, names[0] ?? "");
     const later = await purchase(account, names, { workspace_id });
-    expect(later.body.results).toMatchObject([{ error_code: "domain_exists" }, { status: "pending_registration" }]);
+    expect(later.body.results).toMatchObject([{ error_code: "domain_exists" }, { error_code: "domain_exists" }]);
     expect((await listedDomains(account)).total).toBe(2);
   });
 });

@@ -16,7 +16,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/domains",
   summary: "Connect a domain one already owns",
   description:
-    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`.",
+    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`. A domain of the account that lost this name to another account is given back with all it had, once nobody has the name, or once it is delegated to these nameservers and the other account has not proved it.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

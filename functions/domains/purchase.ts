@@ -13,7 +13,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/domains/purchase",
   summary: "Purchase domains",
   description:
-    "Registers names for a year, paid from the wallet: the price is held, paid when the registry has the name, and free again if it refuses. When the wallet is short nothing is held, and the purchase goes on once `payment_url` is paid. Registration takes a while: `domains.get` shows how it stands, and events tell. A purchase that was cut off can be sent again: what is being bought already is not bought twice.",
+    "Registers names for a year, paid from the wallet: the price is held, paid when the registry has the name, and free again if it refuses. Names that the wallet does not cover are not held: the purchase goes on with them once `payment_url` is paid. Registration takes a while: `domains.get` shows how it stands, and events tell. Cut off and sent again with its `Idempotency-Key`, a purchase finds what it has bought, whatever became of that since, and does the rest. Without a key it is another purchase: names that the account has, or is buying, are `domain_exists`.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

@@ -135,7 +135,7 @@ function buyTogether(
     const bought = await areBought(table, { accountId, batchId }, names);
     const before = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
     const fresh = wanted.filter((_, index) => !bought[index]);
-    if (fresh.length === 0) return { value: before, writes: [], changes: [] };
+    if (fresh.length === 0) return { value: before, writes: [], changes: [], partial: true };
     const claimed = (await claim?.()) ?? [];
     const claims = await claimsOn(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(

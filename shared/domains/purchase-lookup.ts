@@ -27,8 +27,9 @@ export async function lookUp(
   const own = new Map<string, StoredDomain>();
   for (const [index, name] of names.entries()) {
     const [domain, price] = [domains[index], prices[index]];
-    const isIts = domain?.purchase?.batch_id === batchId;
-    if (price !== undefined) earlier.set(name, { name, price, domain: isIts ? domain : undefined });
+    const bought = domain?.purchase?.batch_id === batchId ? domain.purchase : undefined;
+    const paid = bought?.price ?? price;
+    if (paid !== undefined) earlier.set(name, { name, price: paid, domain: bought && domain });
     else if (domain) own.set(name, domain);
   }
   return { earlier, own };

@@ -126,12 +126,15 @@ async function buy(
   const short = new Set<string>();
   for (const bought of await buyNames(order, wanted, context)) {
     const { name } = bought;
-    if ("domain" in bought) {
-      const found = bought.domain ?? (await domainByName(table, accountId, name));
-      const isIts = found?.purchase?.batch_id === batchId;
-      outcomes.set(name, resultOfEarlier(isIts ? found : undefined, permissions));
-    } else outcomes.set(name, result("failed", null, bought.code));
-    if ("code" in bought && bought.code === "insufficient_funds") short.add(name);
+    const code = "code" in bought ? bought.code : undefined;
+    if (code === "insufficient_funds") short.add(name);
+    const made = "domain" in bought ? bought.domain : undefined;
+    // Another try of this purchase may have bought it meanwhile.
+    const found =
+      made ?? (code === undefined || code === "domain_exists" ? await domainByName(table, accountId, name) : undefined);
+    const isIts = found?.purchase?.batch_id === batchId;
+    if (code === undefined || isIts) outcomes.set(name, resultOfEarlier(isIts ? found : undefined, permissions));
+    else outcomes.set(name, found ? resultOfOwn(found, permissions) : result("failed", null, code));
   }
   return wanted.filter(({ name }) => short.has(name));
 }

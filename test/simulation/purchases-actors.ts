@@ -1,7 +1,9 @@
+import { addDomain } from "../../shared/domains/add.ts";
 import { advanceDomain } from "../../shared/domains/advance.ts";
 import { continueBatch } from "../../shared/domains/continue-batch.ts";
 import type { StoredDomain } from "../../shared/domains/domain.ts";
 import { moveDomain } from "../../shared/domains/move.ts";
+import { nameserversOf } from "../../shared/domains/platform.ts";
 import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
 import type { DomainWork } from "../../shared/domains/work.ts";
 import { Problem, type ProblemCode } from "../../shared/errors.ts";
@@ -27,6 +29,8 @@ const answers = new Set<ProblemCode>([
   "domain_not_ready",
   "not_found",
   "idempotency_in_flight",
+  "domain_exists",
+  "domain_taken",
 ]);
 
 const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
@@ -38,6 +42,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
     acting("buy-again", 2, buyAgain),
     acting("send-again", 3, sendAgain),
     acting("buy-twice", 3, buyTwice),
+    acting("connect", 3, connect),
     acting("work", 30, work),
     acting("remove", 5, remove),
     acting("pass-on", 4, passOn),
@@ -88,6 +93,17 @@ const buyTwice: Act = async (scene, world, random, accountId) => {
   scene.aheadMs += random.between(31_000, 3_600_000);
   for (let run = random.below(3); run > 0; run--) await work(scene, world, random, accountId);
   await buyTruly(scene, world, random, order);
+};
+
+/** Connects a name that somebody may have; now and then the parent zone says that it is the account's. */
+const connect: Act = async (scene, world, random, accountId) => {
+  const name = random.pick([...scene.registry.listings.keys()]);
+  const workspaceId = random.pick(scene.workspaces.get(accountId) ?? []);
+  const proof = { status: "delegated" as const, nameservers: nameserversOf(accountId) };
+  const delegation = async () => (random.chance(0.3) ? proof : { status: "none" as const });
+  const resolver = { ...workOf(scene, world, random).resolver, delegation };
+  world.note(`connects ${name} for ${accountId.charAt(0)}`);
+  await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
 };
 
 /** Deletes a domain, as the route does; mostly one that it can. */

@@ -13,9 +13,9 @@ import { mustHold, type World } from "./world.ts";
 
 type Sent = { answer: PurchaseAnswer; replayed: boolean };
 
-/** The names that no account has. */
+/** The names that no account has bought. */
 function freeNames({ registry, facts }: PurchaseScene): string[] {
-  const rows = [...facts.rows.values()].filter(({ purchase }) => purchase?.stage !== "voided");
+  const rows = [...facts.rows.values()].filter(({ purchase }) => purchase && purchase.stage !== "voided");
   return [...registry.listings.keys()].filter((name) => !rows.some((row) => row.name === name));
 }
 

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
-import { domainKey, holderKey, nameKey, StoredDomain } from "../../shared/domains/domain.ts";
+import { buyerKey, domainKey, holderKey, nameKey, StoredDomain } from "../../shared/domains/domain.ts";
 import { domainQueue } from "../../shared/domains/queues.ts";
+import { isDetached } from "../../shared/domains/takeover.ts";
 import { dueKey } from "../../shared/table/due.ts";
 import { StoredWorkspace } from "../../shared/workspaces.ts";
 import type { Change } from "../support/memory-table.ts";
@@ -23,7 +24,8 @@ type Books = {
 };
 
 /**
- * A name is one domain's of one account, and that domain says so; none that failed has a name. What has something to
+ * A name is one domain's of one account, and that domain says so; none that failed has a name. One that is being
+ * registered is alone at that, and takes the name from nobody before it is registered. What has something to
  * be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
  */
 export function claimInvariant(): Invariant {
@@ -37,9 +39,11 @@ export function claimInvariant(): Invariant {
   };
   const check = (changes: readonly Change[]): void => {
     const removed: StoredDomain[] = [];
+    const lost: StoredDomain[] = [];
     const touched = new Set<string>();
     const lists = new Set<string>();
-    for (const change of changes) note(books, change, { removed, touched, lists });
+    for (const change of changes) note(books, change, { removed, lost, touched, lists });
+    for (const row of lost) checkLost(books, row);
     for (const row of removed) checkGone(books, row);
     for (const place of touched) checkPlace(books, place);
     for (const list of lists) checkList(books, list);
@@ -47,9 +51,9 @@ export function claimInvariant(): Invariant {
   return { name: "the claims on names", check };
 }
 
-type Touched = { removed: StoredDomain[]; touched: Set<string>; lists: Set<string> };
+type Touched = { removed: StoredDomain[]; lost: StoredDomain[]; touched: Set<string>; lists: Set<string> };
 
-function note(books: Books, { key, before, after }: Change, { removed, touched, lists }: Touched): void {
+function note(books: Books, { key, before, after }: Change, { removed, lost, touched, lists }: Touched): void {
   const place = placeOf(key);
   if (isQueue(key.PK)) {
     if (after) books.due.add(place);
@@ -61,10 +65,12 @@ function note(books: Books, { key, before, after }: Change, { removed, touched, 
     const known = books.rows.get(place);
     if (after) noteRow(books, place, StoredDomain.parse(after));
     else books.rows.delete(place);
+    const row = books.rows.get(place);
     if (known && !after) removed.push(known);
+    if (known && row && isDetached(row) && !isDetached(known)) lost.push(row);
     touched.add(place);
   }
-  if (key.SK === "HOLDER" || key.SK.startsWith("DOMAIN_NAME#")) {
+  if (key.SK === "HOLDER" || key.SK === "BUYER" || key.SK.startsWith("DOMAIN_NAME#")) {
     if (after) books.pointers.set(place, Pointer.parse(after));
     else books.pointers.delete(place);
     touched.add(place);
@@ -95,7 +101,18 @@ function noteRow(books: Books, place: string, row: StoredDomain): void {
   books.rows.set(place, row);
 }
 
-const isClaimed = ({ purchase }: StoredDomain): boolean => purchase?.stage !== "voided";
+/** A name that is lost, or could not be registered, is no more the domain's. */
+const isClaimed = (row: StoredDomain): boolean => row.purchase?.stage !== "voided" && !isDetached(row);
+
+const isBuying = ({ status }: StoredDomain): boolean => status === "pending_registration";
+
+/** A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought. */
+function checkLost({ pointers, rows }: Books, { name, account_id }: StoredDomain): void {
+  const { account_id: accountId = "", domain_id = "" } = pointers.get(placeOf(holderKey(name))) ?? {};
+  const winner = rows.get(placeOf(domainKey(accountId, domain_id)));
+  mustHold(accountId !== account_id, () => `${name} was lost to its own account`);
+  mustHold(winner?.status === "pending_delegation", () => `${name} was lost to one that is ${winner?.status}`);
+}
 
 function checkPlace(books: Books, place: string): void {
   const row = books.rows.get(place);
@@ -108,8 +125,12 @@ function checkRow({ pointers, due }: Books, row: StoredDomain): void {
   const { id, account_id, name, due_at } = row;
   const holder = pointers.get(placeOf(holderKey(name)));
   const isHolder = holder?.domain_id === id && holder.account_id === account_id;
+  const isBuyer = pointers.get(placeOf(buyerKey(name)))?.domain_id === id;
+  mustHold(isBuyer === isBuying(row), () => `${name} is ${row.status}, and ${isBuyer ? "" : "not "}being bought`);
+  // One that is being bought may wait for the name, and one that goes may have lost it.
+  const isOpen = !isBuying(row) && (row.status !== "releasing" || isDetached(row));
   mustHold(
-    isHolder === isClaimed(row),
+    !isOpen || isHolder === isClaimed(row),
     () => `${name} is ${row.status}, and claimed by ${holder?.account_id ?? "nobody"}`,
   );
   const own = pointers.get(placeOf(nameKey(account_id, name)));
@@ -127,7 +148,7 @@ function checkPointer({ rows }: Books, place: string, { account_id, domain_id }:
 }
 
 function checkGone({ pointers }: Books, { id, account_id, name }: StoredDomain): void {
-  const left = [holderKey(name), nameKey(account_id, name)].filter(
+  const left = [holderKey(name), buyerKey(name), nameKey(account_id, name)].filter(
     (key) => pointers.get(placeOf(key))?.domain_id === id,
   );
   mustHold(left.length === 0, () => `${name} is gone, and is still claimed`);

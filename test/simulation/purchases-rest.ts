@@ -3,6 +3,7 @@ import { handlePayment } from "../../shared/billing/payments.ts";
 import { walletOf } from "../../shared/billing/wallet.ts";
 import { holdIdOf } from "../../shared/domains/buy.ts";
 import { sweepDomains } from "../../shared/domains/sweep.ts";
+import { isDetached } from "../../shared/domains/takeover.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { askingOf, nowOf, silent } from "./billing-scene.ts";
 import { doDue, dueNow } from "./purchases-actors.ts";
@@ -51,7 +52,7 @@ async function workOff(scene: PurchaseScene, world: World, random: Random): Prom
 /** What is not over: purchases that wait or are on their way, and domains that go. */
 function openOf({ facts }: PurchaseScene): string[] {
   const rows = [...facts.rows.values()].filter(
-    ({ status }) => status === "pending_registration" || status === "releasing",
+    (row) => row.status === "pending_registration" || (row.status === "releasing" && !isDetached(row)),
   );
   const due = [...facts.due.values()].filter(({ queue }) => queue !== "DOMAIN_DUE");
   return [
@@ -76,8 +77,9 @@ function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
 /** What was paid for is registered, once for each payment; nothing is held any more for what is over. */
 function checkMoney({ registry, facts }: PurchaseScene): void {
   for (const { name, purchase, status } of facts.lives.values()) {
-    const isOver = purchase?.stage === "captured" || purchase?.stage === "voided";
-    mustHold(isOver, () => `${name} is ${status}, and its purchase ${purchase?.stage}`);
+    if (!purchase) continue;
+    const isOver = purchase.stage === "captured" || purchase.stage === "voided";
+    mustHold(isOver, () => `${name} is ${status}, and its purchase ${purchase.stage}`);
   }
   const paid = [...facts.lives.values()].filter(({ purchase }) => purchase?.stage === "captured").length;
   const registered = registry.operations.filter(({ outcome }) => outcome === "succeeded").length;
@@ -128,7 +130,7 @@ function checkContinued(
     const paidAt = facts.paidAt.get(batchId) ?? "";
     const isSo = own.some(
       ({ purchase, status, updated_at }) =>
-        purchase?.stage === "captured" || status === "releasing" || updated_at >= paidAt,
+        purchase === undefined || purchase.stage === "captured" || status === "releasing" || updated_at >= paidAt,
     );
     mustHold(isSo, () => `${name} was said to be there, and had failed before its payment came`);
   }

@@ -65,6 +65,7 @@ const themes = [
   ["work", "remove"],
   ["pay", "work"],
   ["pass-on", "remove"],
+  ["connect", "buy", "work"],
 ];
 
 /** Two accounts with two workspaces each, some money, and some names on their way already. */

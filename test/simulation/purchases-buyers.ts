@@ -19,10 +19,17 @@ function freeNames({ registry, facts }: PurchaseScene): string[] {
   return [...registry.listings.keys()].filter((name) => !rows.some((row) => row.name === name));
 }
 
+/** The names that other accounts have connected, and not bought. */
+const namesOfOthers = ({ facts }: PurchaseScene, accountId: string): string[] =>
+  [...facts.rows.values()]
+    .filter(({ purchase, account_id, is_open }) => !purchase && is_open && account_id !== accountId)
+    .map(({ name }) => name);
+
 /** One to six names, some of them twice in the list, with or without a limit to what they may cost. */
 export function drawOrder(scene: PurchaseScene, random: Random, accountId: string): Order {
-  const free = freeNames(scene);
-  const pool = free.length > 0 && random.chance(0.8) ? free : [...scene.registry.listings.keys()];
+  const [free, connected] = [freeNames(scene), namesOfOthers(scene, accountId)];
+  const some = connected.length > 0 && random.chance(0.4) ? connected : free;
+  const pool = some.length > 0 && random.chance(0.8) ? some : [...scene.registry.listings.keys()];
   const names = Array.from({ length: random.pick([1, 1, 2, 3, 6]) }, () => random.pick(pool));
   const most = random.chance(0.2) ? random.between(500, 6_000) : undefined;
   return { accountId, names, most, ...newOrder(scene, random.chance(0.5)) };

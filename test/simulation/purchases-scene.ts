@@ -51,7 +51,7 @@ export type PurchaseScene = Scene & {
 export function newScene(random: Random, mistake: Mistake | undefined): PurchaseScene {
   const registry = newRegistry(random);
   if (mistake) Object.assign(registry.mood, mistakes[mistake]);
-  const accounts = ["d", "e"].map((name) => `${name}0000000-0000-4000-8000-000000000000`);
+  const accounts = ["d", "e", "f"].map((name) => `${name}0000000-0000-4000-8000-000000000000`);
   return {
     accounts,
     aheadMs: 0,

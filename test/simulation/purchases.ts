@@ -27,12 +27,13 @@ const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
 /** These drop no condition: what is otherwise than promised is the world around. */
 const around = Object.keys(mistakes).map((name): [string, Bug] => [name, () => false]);
 
-/** Names bought by two accounts, from the money held for them to the name registered, or the money free again. */
+/** Names bought and connected by three accounts, from the money held for them to the name registered, or the money free again. */
 export const purchasesModule: Module = {
   name: "purchases",
   bugs: {
     "domain-version": (write) => isDomain(write) && typeof write.if === "object" && !("check" in write),
-    "name-holder": (write) => sortKeyOf(write) === "HOLDER",
+    "name-holder": (write) => sortKeyOf(write) === "HOLDER" && !("check" in write),
+    "name-buyer": (write) => sortKeyOf(write) === "BUYER",
     "name-in-account": (write) => sortKeyOf(write).startsWith("DOMAIN_NAME#"),
     "batch-version": (write) => sortKeyOf(write).startsWith("PURCHASE#"),
     "domain-list": (write) => /^LIST#(?:domains|workspace\/[^#]*)#HEAD$/.test(sortKeyOf(write)),
@@ -68,7 +69,7 @@ const themes = [
   ["connect", "buy", "work"],
 ];
 
-/** Two accounts with two workspaces each, some money, and some names on their way already. */
+/** Three accounts with two workspaces each, some money, and some names on their way already. */
 async function prepare(scene: PurchaseScene, table: Table, now: Date, random: Random): Promise<void> {
   const world = worldBefore(table, now);
   const { mood } = scene.registry;

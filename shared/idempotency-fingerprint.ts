@@ -1,6 +1,7 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 
 import type { ParsedInput } from "./input.ts";
+import type { Key } from "./table/writes.ts";
 
 const ordered = (_: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -15,3 +16,10 @@ export const fingerprintOf = (
   key: string,
   { params, query, body }: Pick<ParsedInput, "params" | "query" | "body">,
 ): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
+
+/** What a request goes by that has a key: its record, and who claimed that first; those of earlier versions do not say. */
+export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
+  createHash("sha256")
+    .update([PK, SK, ...(first === undefined ? [] : [first])].join(" "))
+    .digest("base64url")
+    .slice(0, 16);

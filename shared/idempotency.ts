@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
-import { fingerprintOf } from "./idempotency-fingerprint.ts";
+import { fingerprintOf, requestIdOf } from "./idempotency-fingerprint.ts";
 import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
@@ -161,12 +161,8 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
   }
 }
 
-function claimOf(
-  table: Table,
-  record: Key,
-  { owner, first }: Pick<Found, "owner" | "first">,
-  { route, inProgram = false }: Keyed,
-): Claim {
+type Owned = Pick<Found, "owner" | "first">;
+function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, inProgram = false }: Keyed): Claim {
   const mine = { owner, state: "running" };
   const isDeletion = route.method === "DELETE";
   const answerToStore = (value: unknown): unknown => {
@@ -181,10 +177,7 @@ function claimOf(
     orElse: inFlight,
   });
   return {
-    id: createHash("sha256")
-      .update([record.PK, record.SK, ...(first === undefined ? [] : [first])].join(" "))
-      .digest("base64url")
-      .slice(0, 16),
+    id: requestIdOf(record, first),
     settleWith,
     settle: (value) => {
       settledWith = { value };

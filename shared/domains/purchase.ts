@@ -21,7 +21,6 @@ import {
   resultOfQuote,
   type Purchase,
   type PurchaseAnswer,
-  type Result,
 } from "./purchase-view.ts";
 import { removeFailed } from "./release.ts";
 

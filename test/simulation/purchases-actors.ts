@@ -11,7 +11,17 @@ import { actingIn, type Act as ActIn } from "./acting.ts";
 import { ask, deliver, spend, topUp } from "./billing-actors.ts";
 import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
 import { Death, mortal } from "./mortal.ts";
-import { buy, buyAgain, buyThese, buyTruly, drawOrder, newOrder, send, sendAgain } from "./purchases-buyers.ts";
+import {
+  buy,
+  buyAgain,
+  buyThese,
+  buyTruly,
+  drawOrder,
+  freeNames,
+  newOrder,
+  send,
+  sendAgain,
+} from "./purchases-buyers.ts";
 import type { Due } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
 import { unsettle } from "./purchases-registry.ts";
@@ -43,6 +53,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
     acting("send-again", 3, sendAgain),
     acting("buy-twice", 3, buyTwice),
     acting("connect", 3, connect),
+    acting("contend", 3, contend),
     acting("work", 30, work),
     acting("remove", 5, remove),
     acting("pass-on", 4, passOn),
@@ -96,14 +107,32 @@ const buyTwice: Act = async (scene, world, random, accountId) => {
 };
 
 /** Connects a name that somebody may have; now and then the parent zone says that it is the account's. */
-const connect: Act = async (scene, world, random, accountId) => {
-  const name = random.pick([...scene.registry.listings.keys()]);
+const connect: Act = (scene, world, random, accountId) =>
+  connectOne(scene, world, random, { accountId, name: random.pick([...scene.registry.listings.keys()]) });
+
+async function connectOne(
+  scene: PurchaseScene,
+  world: World,
+  random: Random,
+  { accountId, name }: { accountId: string; name: string },
+): Promise<void> {
   const workspaceId = random.pick(scene.workspaces.get(accountId) ?? []);
   const proof = { status: "delegated" as const, nameservers: nameserversOf(accountId) };
   const delegation = async () => (random.chance(0.3) ? proof : { status: "none" as const });
   const resolver = { ...workOf(scene, world, random).resolver, delegation };
   world.note(`connects ${name} for ${accountId.charAt(0)}`);
   await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
+}
+
+/** One account connects a name, and another one buys it. */
+const contend: Act = async (scene, world, random, accountId) => {
+  const free = freeNames(scene);
+  if (free.length === 0) return;
+  const name = random.pick(free);
+  await connectOne(scene, world, random, { accountId, name });
+  const other = random.pick(scene.accounts.filter((one) => one !== accountId));
+  await buyThese(scene, world, random, { accountId: other, names: [name] });
+  await work(scene, world, random, other);
 };
 
 /** Deletes a domain, as the route does; mostly one that it can. */

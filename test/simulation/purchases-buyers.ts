@@ -14,7 +14,7 @@ import { mustHold, type World } from "./world.ts";
 type Sent = { answer: PurchaseAnswer; replayed: boolean };
 
 /** The names that no account has bought. */
-function freeNames({ registry, facts }: PurchaseScene): string[] {
+export function freeNames({ registry, facts }: PurchaseScene): string[] {
   const rows = [...facts.rows.values()].filter(({ purchase }) => purchase && purchase.stage !== "voided");
   return [...registry.listings.keys()].filter((name) => !rows.some((row) => row.name === name));
 }

@@ -67,6 +67,7 @@ const themes = [
   ["pay", "work"],
   ["pass-on", "remove"],
   ["connect", "buy", "work"],
+  ["contend", "work"],
 ];
 
 /** Three accounts with two workspaces each, some money, and some names on their way already. */

@@ -13,7 +13,8 @@ import {
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../errors.ts";
 import { spanOf, type PageQuery } from "../page.ts";
-import { readRows } from "../table/ranked-list.ts";
+import type { Source } from "../sources.ts";
+import { atOneMoment, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import { accountKey, accountsMatching, accountsOfUser, StoredAccount } from "./account.ts";
 
@@ -43,16 +44,37 @@ export async function visibleAccounts(
   const { skip, take } = spanOf(page);
   const filtered = filter.client_id !== undefined || filter.status !== undefined;
   if (principal.account_id !== undefined) return sliced(await ownAccount(table, principal), filter, page);
-  if (await isSuperAdmin(table, principal)) {
-    const { rows, total } = await readRows(table, accountsMatching(filter), { skip, take });
-    return { items: await readAccounts(table, rows), total };
-  }
-  const own = accountsOfUser(principal.id);
+  const isAll = await isSuperAdmin(table, principal);
+  return atOneMoment(table, async (moment) => {
+    if (isAll) {
+      const { rows, total } = await moment.page(await matchingSources(moment, table, filter), skip, take);
+      return { items: rows, total };
+    }
+    const sources = await ownSources(moment, table, principal);
+    if (filtered) return sliced((await moment.page(sources, 0, Infinity)).rows, filter, page);
+    const { rows, total } = await moment.page(sources, skip, take);
+    return { items: rows, total };
+  });
+}
+
+/** The accounts that match, all that there are; one whose status changed meanwhile is not among them. */
+const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise<Source<StoredAccount>[]> =>
+  moment.open([
+    {
+      list: accountsMatching(filter),
+      resolve: async (rows) => (await readAccounts(table, rows)).filter((account) => isMatch(account, filter)),
+    },
+  ]);
+
+/** The accounts a user belongs to in person, and then those that only the groups in the token give. */
+async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<Source<StoredAccount>[]> {
+  const own = await moment.open([
+    { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
+  ]);
+  if (principal.groups.length === 0) return own;
   const claimed = await claimedAccounts(table, principal);
-  const { rows, total } = await readRows(table, own, filtered ? { skip: 0, take: Infinity } : { skip, take });
-  if (filtered) return sliced(await readAccounts(table, [...rows, ...claimed]), filter, page);
-  const more = claimed.slice(Math.max(0, skip - total), Math.max(0, skip + take - total));
-  return { items: await readAccounts(table, [...rows, ...more]), total: total + claimed.length };
+  const read = (skip: number, take: number) => readAccounts(table, claimed.slice(skip, skip + take));
+  return [...own, { total: claimed.length, read }];
 }
 
 /** The accounts that have one of the groups in the token and that the user does not belong to in person. */
@@ -78,12 +100,12 @@ async function readAccounts(table: Reader, pointers: readonly unknown[]): Promis
   return items.map((item) => StoredAccount.parse(item));
 }
 
-function sliced(accounts: StoredAccount[], { client_id, status }: Filter, page: PageQuery): Found {
+function sliced(accounts: StoredAccount[], filter: Filter, page: PageQuery): Found {
   const { skip, take } = spanOf(page);
-  const matching = accounts.filter(
-    (account) =>
-      (client_id === undefined || account.client.id === client_id) &&
-      (status === undefined || account.status === status),
-  );
+  const matching = accounts.filter((account) => isMatch(account, filter));
   return { items: matching.slice(skip, skip + take), total: matching.length };
 }
+
+const isMatch = ({ client, status }: StoredAccount, filter: Filter): boolean =>
+  (filter.client_id === undefined || client.id === filter.client_id) &&
+  (filter.status === undefined || status === filter.status);

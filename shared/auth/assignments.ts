@@ -173,12 +173,15 @@ export async function listAssignments(
   includeRevoked: boolean,
 ): Promise<Assignment[]> {
   const { PK } = keyOf(accountId, "ASSIGNMENT");
-  const kinds = includeRevoked ? (["ASSIGNMENT", "REVOKED"] as const) : (["ASSIGNMENT"] as const);
-  const found = await Promise.all(
-    kinds.map((kind) => table.between(PK, keyOf(accountId, kind).SK, keyOf(accountId, kind, "~").SK)),
-  );
-  const assignments = found.flat().map((item) => StoredAssignment.parse(item));
-  return includeRevoked ? assignments.toSorted((a, b) => (a.id < b.id ? -1 : 1)) : assignments;
+  const read = async (kind: "ASSIGNMENT" | "REVOKED"): Promise<Assignment[]> => {
+    const items = await table.between(PK, keyOf(accountId, kind).SK, keyOf(accountId, kind, "~").SK);
+    return items.map((item) => StoredAssignment.parse(item));
+  };
+  const live = await read("ASSIGNMENT");
+  if (!includeRevoked) return live;
+  // After the live ones: what is revoked in between is read twice then, and not left out.
+  const byId = new Map([...live, ...(await read("REVOKED"))].map((one) => [one.id, one]));
+  return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 const Pointer = z.object({ assignment_id: z.string() });

@@ -1,6 +1,7 @@
 import { requireMatch, type Tags } from "../etag.ts";
 import type { Claim } from "../idempotency.ts";
-import type { Plan, Table } from "../table/table.ts";
+import type { Plan } from "../table/commit.ts";
+import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 import { recordWrites, type Author } from "./record.ts";

@@ -39,7 +39,7 @@ export async function domainsSeen(
   capability: Capability,
   context: Reading,
 ): Promise<StoredDomain[]> {
-  const domains = await visibleDomains(accountId, capability, domainLimit, context);
+  const domains = await visibleDomains(accountId, { capability, limit: domainLimit }, context);
   if (domains) return domains;
   throw new InvalidInput([
     {

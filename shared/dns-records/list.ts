@@ -72,7 +72,7 @@ export async function listRecords(accountId: string, query: RecordQuery, context
     const isFiltered = type !== undefined || name !== undefined;
     return isFiltered ? slice(await ofAccount(accountId, context)) : pageOf(accountId, { page, page_size }, context);
   }
-  const domains = await visibleDomains(accountId, "dns.view", domainLimit, context);
+  const domains = await visibleDomains(accountId, { capability: "dns.view", limit: domainLimit }, context);
   if (!domains) throw tooBroad();
   const records = await Promise.all(domains.map((domain) => ofDomain(domain, name, context)));
   return slice(records.flat());

@@ -6,8 +6,8 @@ import { InvalidInput } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
-import { readAcross, totalOf, type Source } from "../sources.ts";
-import { readHeads, readRows, type List } from "../table/ranked-list.ts";
+import { totalOf, type Source } from "../sources.ts";
+import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { tagsAmong } from "../tags.ts";
@@ -36,25 +36,17 @@ export async function listDomains(
   { page, page_size, workspace_id, ...filter }: DomainQuery,
   context: Context,
 ): Promise<{ items: Domain[]; total: number }> {
-  const { table, permissions } = context;
+  const { table } = context;
   const { skip, take } = spanOf({ page, page_size });
-  const keep = filterOf(filter);
-  if (!keep && workspace_id === undefined && covers(permissions, "domain.view", [])) {
-    const { rows, total } = await readRows(table, domainsOf(accountId), { skip, take });
-    return { items: await domainViews(table, accountId, parsed(rows)), total };
-  }
-  const sources = await sourcesOf(accountId, workspace_id, context);
-  if (!keep) {
-    const domains = await readAcross(sources, skip, take);
-    return { items: await domainViews(table, accountId, domains), total: totalOf(sources) };
-  }
-  if (totalOf(sources) > filterLimit) throw tooMany();
-  // Domains still have the ids of tags that are gone.
-  const { tag_id } = filter;
-  if (tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id))
-    return { items: [], total: 0 };
-  const kept = (await readAcross(sources, 0, filterLimit)).filter(keep);
-  return { items: await domainViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
+  const keep = await filterOf(accountId, filter, context);
+  const { rows, total } = await atOneMoment(table, async (moment) => {
+    const sources = await sourcesOf(moment, accountId, workspace_id, context);
+    if (!keep) return moment.page(sources, skip, take);
+    if (totalOf(sources) > filterLimit) throw tooMany();
+    const kept = (await moment.page(sources, 0, filterLimit)).rows.filter(keep);
+    return { rows: kept.slice(skip, skip + take), total: kept.length };
+  });
+  return { items: await domainViews(table, accountId, rows), total };
 }
 
 const tooMany = (): InvalidInput =>
@@ -66,88 +58,75 @@ const tooMany = (): InvalidInput =>
     },
   ]);
 
-function filterOf({ status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">) {
+/** What keeps the domains that are asked for; undefined when all are. */
+async function filterOf(
+  accountId: string,
+  { status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">,
+  { table }: Context,
+) {
   if (status === undefined && tag_id === undefined && search === undefined) return undefined;
   const text = search?.normalize("NFKC").toLowerCase();
+  // Domains still have the ids of tags that are gone.
+  const isGone = tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id);
+  if (isGone) return () => false;
   return (domain: StoredDomain): boolean =>
     (status === undefined || domain.status === status) &&
     (tag_id === undefined || domain.tag_ids.includes(tag_id)) &&
     (text === undefined || domain.name.includes(text) || unicodeOf(domain.name).includes(text));
 }
 
+type Wanted = { capability: Capability; limit: number; workspaceId?: string | undefined };
+type Asker = Pick<Context, "table" | "permissions">;
+
 /** The domains on which the principal holds a capability, of the account or of one workspace; undefined when too many. */
-export async function visibleDomains(
+export const visibleDomains = (accountId: string, wanted: Wanted, asker: Asker): Promise<StoredDomain[] | undefined> =>
+  atOneMoment(asker.table, (moment) => domainsAtOnce(moment, accountId, wanted, asker));
+
+/** As `visibleDomains`, at the moment of other lists. */
+export async function domainsAtOnce(
+  moment: Moment,
   accountId: string,
-  capability: Capability,
-  limit: number,
-  context: Pick<Context, "table" | "permissions">,
-  workspaceId?: string,
+  { capability, limit, workspaceId }: Wanted,
+  asker: Asker,
 ): Promise<StoredDomain[] | undefined> {
-  const sources = await sourcesOf(accountId, workspaceId, context, capability);
-  return totalOf(sources) > limit ? undefined : readAcross(sources, 0, limit);
+  const sources = await sourcesOf(moment, accountId, workspaceId, asker, capability);
+  return totalOf(sources) > limit ? undefined : (await moment.page(sources, 0, limit)).rows;
 }
 
 /** All domains that the principal may see, of the account or of one workspace. */
 async function sourcesOf(
+  moment: Moment,
   accountId: string,
   workspaceId: string | undefined,
-  { table, permissions }: Pick<Context, "table" | "permissions">,
+  { table, permissions }: Asker,
   capability: Capability = "domain.view",
 ): Promise<Source<StoredDomain>[]> {
   const workspaces = scopesHeld(permissions, capability, "workspace");
-  if (workspaces === "all" && workspaceId === undefined) return [await accountSource(table, accountId)];
+  if (workspaces === "all" && workspaceId === undefined) {
+    return moment.open([{ list: domainsOf(accountId), resolve: async (rows) => parsed(rows) }]);
+  }
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
-  const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId);
+  const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
+  const sources = await moment.open(wanted.map((id) => inWorkspace(table, accountId, id)));
   const single = scopesHeld(permissions, capability, "domain");
-  const named = single === "all" ? [] : await domainsAmong(table, accountId, single.toSorted());
-  const alone = named.filter(
+  if (single === "all" || single.length === 0) return sources;
+  const alone = (await domainsAmong(table, accountId, single.toSorted())).filter(
     (domain) =>
       !covers(permissions, capability, [{ type: "workspace", id: domain.workspace_id }]) &&
       (workspaceId === undefined || domain.workspace_id === workspaceId),
   );
-  return [
-    ...(await workspaceSources(table, accountId, wanted.toSorted())),
-    { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) },
-  ];
-}
-
-async function accountSource(table: Reader, accountId: string): Promise<Source<StoredDomain>> {
-  const list = domainsOf(accountId);
-  const [head] = await readHeads(table, [list]);
-  return {
-    total: head?.live ?? 0,
-    read: async (skip, take) => parsed((await readRows(table, list, { skip, take })).rows),
-  };
+  return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
 const parsed = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => StoredDomain.parse(row));
 
 const Reference = z.object({ domain_id: z.string() });
 
-async function workspaceSources(
-  table: Reader,
-  accountId: string,
-  ids: readonly string[],
-): Promise<Source<StoredDomain>[]> {
-  const lists = ids.map((id) => domainsIn(accountId, id));
-  const heads = await readHeads(table, lists);
-  return lists.map((list, index) => ({
-    total: heads[index]?.live ?? 0,
-    read: (skip, take) => readReferred(table, accountId, list, skip, take),
-  }));
-}
-
-async function readReferred(
-  table: Reader,
-  accountId: string,
-  list: List,
-  skip: number,
-  take: number,
-): Promise<StoredDomain[]> {
-  const { rows } = await readRows(table, list, { skip, take });
-  return domainsAmong(
-    table,
-    accountId,
-    rows.map((row) => Reference.parse(row).domain_id),
-  );
-}
+/** The domains that are in a workspace: one that has left it meanwhile is not. */
+const inWorkspace = (table: Reader, accountId: string, id: string): Listed<StoredDomain> => ({
+  list: domainsIn(accountId, id),
+  resolve: async (rows) => {
+    const ids = rows.map((row) => Reference.parse(row).domain_id);
+    return (await domainsAmong(table, accountId, ids)).filter(({ workspace_id }) => workspace_id === id);
+  },
+});

@@ -68,8 +68,8 @@ async function* selected(
   }
   const one = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
   const wanted = one ? [one] : [];
-  const domains =
-    ref === undefined ? await visibleDomains(accountId, "mailbox.export", manyDomains, asker, workspace_id) : wanted;
+  const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
+  const domains = ref === undefined ? await visibleDomains(accountId, span, asker) : wanted;
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
   const seen = (domains ?? []).filter(
     (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),

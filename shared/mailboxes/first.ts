@@ -1,7 +1,7 @@
-import { readRows } from "../table/ranked-list.ts";
+import { atOneMoment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
-import { mailboxesReferred } from "./among.ts";
-import { mailboxesIn, type StoredMailbox } from "./mailbox.ts";
+import type { StoredMailbox } from "./mailbox.ts";
+import { domainSources } from "./sources.ts";
 
 /** The first mailboxes of a domain, oldest first. */
 export async function firstMailboxes(
@@ -10,6 +10,8 @@ export async function firstMailboxes(
   domainId: string,
   take: number,
 ): Promise<StoredMailbox[]> {
-  const { rows } = await readRows(table, mailboxesIn(accountId, domainId), { skip: 0, take });
-  return mailboxesReferred(table, accountId, rows);
+  const { rows } = await atOneMoment(table, async (moment) =>
+    moment.page(await domainSources(moment, table, accountId, [{ id: domainId }]), 0, take),
+  );
+  return rows;
 }

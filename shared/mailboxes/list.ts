@@ -3,19 +3,20 @@ import * as z from "zod";
 import { covers } from "../auth/permissions.ts";
 import { domainsAmong } from "../domains/among.ts";
 import { domainByRef, scopesOfDomain } from "../domains/find.ts";
-import { visibleDomains } from "../domains/list.ts";
+import { domainsAtOnce } from "../domains/list.ts";
 import { DomainRef } from "../domains/name.ts";
 import { InvalidInput } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
-import { readAcross, totalOf, type Source } from "../sources.ts";
+import { totalOf, type Source } from "../sources.ts";
+import { atOneMoment, ListChanged, type Moment } from "../table/moment.ts";
 import { visibleText, visibleTextError } from "../text.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
 import { isFound } from "./search.ts";
-import { accountSource, domainSources, singleSource } from "./sources.ts";
+import { accountSources, domainSources, singleSource } from "./sources.ts";
 import { mailboxViews } from "./view.ts";
 
 /** What narrows a list of mailboxes; all that is given must hold. */
@@ -47,14 +48,21 @@ export async function listMailboxes(
   { page, page_size, ...filter }: PageQuery & MailboxFilter,
   context: Context,
 ): Promise<{ items: Mailbox[]; total: number }> {
-  const { table } = context;
   const { skip, take } = spanOf({ page, page_size });
-  const { rows, total } = await selectMailboxes(accountId, filter, { skip, take }, context);
-  return { items: await mailboxViews(table, accountId, rows), total };
+  return atOneMoment(context.table, async (moment) => {
+    const { rows, total } = await selectMailboxes(moment, accountId, filter, { skip, take }, context);
+    const items = await mailboxViews(context.table, accountId, rows);
+    const isIn = ({ workspace_id }: Mailbox) =>
+      filter.workspace_id === undefined || workspace_id === filter.workspace_id;
+    // A domain went, or moved to another workspace.
+    if (items.filter(isIn).length < rows.length) throw new ListChanged();
+    return { items, total };
+  });
 }
 
 /** The mailboxes of ranks `skip` to `skip + take − 1` among those that a filter leaves and the principal sees. */
 async function selectMailboxes(
+  moment: Moment,
   accountId: string,
   { search, ...where }: MailboxFilter,
   { skip, take }: { skip: number; take: number },
@@ -62,11 +70,10 @@ async function selectMailboxes(
 ): Promise<{ rows: StoredMailbox[]; total: number }> {
   const { table } = context;
   if (search !== undefined && readAddress(search)) return byAddress(accountId, search, where, { skip, take }, context);
-  const sources = await sourcesOf(accountId, where, context);
-  const total = totalOf(sources);
-  if (search === undefined) return { rows: await readAcross(sources, skip, take), total };
-  if (total > searchLimit) throw tooBroad();
-  const rows = await readAcross(sources, 0, searchLimit);
+  const sources = await sourcesOf(moment, accountId, where, context);
+  if (search === undefined) return moment.page(sources, skip, take);
+  if (totalOf(sources) > searchLimit) throw tooBroad();
+  const { rows } = await moment.page(sources, 0, searchLimit);
   const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
   const names = new Map((await domainsAmong(table, accountId, ids)).map(({ id, name }) => [id, name]));
   const kept = rows.filter((row) => isFound(row, names.get(row.domain_id) ?? "", search));
@@ -101,6 +108,7 @@ async function byAddress(
 
 /** All mailboxes that the principal may see: of the account, of one domain, or of a workspace's domains. */
 async function sourcesOf(
+  moment: Moment,
   accountId: string,
   { domain: ref, workspace_id }: Omit<MailboxFilter, "search">,
   context: Context,
@@ -111,16 +119,17 @@ async function sourcesOf(
     const isIn = domain && (workspace_id === undefined || domain.workspace_id === workspace_id);
     if (!isIn) return [];
     const isSeen = covers(permissions, "mailbox.view", scopesOfDomain(domain));
-    return isSeen ? domainSources(table, accountId, [domain]) : [await singleSource(accountId, [domain], context)];
+    return isSeen
+      ? domainSources(moment, table, accountId, [domain])
+      : [await singleSource(accountId, [domain], context)];
   }
   const isAll = covers(permissions, "mailbox.view", []);
-  if (isAll && workspace_id === undefined) return [await accountSource(table, accountId)];
-  const domains = await visibleDomains(accountId, "mailbox.view", domainLimit, context, workspace_id);
+  if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
+  const wanted = { capability: "mailbox.view", limit: domainLimit, workspaceId: workspace_id } as const;
+  const domains = await domainsAtOnce(moment, accountId, wanted, context);
   if (!domains) throw tooMany();
-  return [
-    ...(await domainSources(table, accountId, domains)),
-    ...(isAll ? [] : [await singleSource(accountId, undefined, context, workspace_id)]),
-  ];
+  const sources = await domainSources(moment, table, accountId, domains);
+  return isAll ? sources : [...sources, await singleSource(accountId, undefined, context, workspace_id)];
 }
 
 const tooMany = (): InvalidInput =>

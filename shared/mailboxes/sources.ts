@@ -1,38 +1,29 @@
 import type { StoredDomain } from "../domains/domain.ts";
 import type { Context } from "../route.ts";
 import type { Source } from "../sources.ts";
-import { readHeads, readRows } from "../table/ranked-list.ts";
+import type { Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./among.ts";
 import type { FoundMailbox } from "./find.ts";
 import { mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
 
 /** All mailboxes of an account. */
-export async function accountSource(table: Reader, accountId: string): Promise<Source<StoredMailbox>> {
-  const list = mailboxesOf(accountId);
-  const [head] = await readHeads(table, [list]);
-  return {
-    total: head?.live ?? 0,
-    read: async (skip, take) => mailboxesOfRows((await readRows(table, list, { skip, take })).rows),
-  };
-}
+export const accountSources = (moment: Moment, accountId: string): Promise<Source<StoredMailbox>[]> =>
+  moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
-/** The mailboxes of domains, one domain after the other. Their heads are read together. */
-export async function domainSources(
+/** The mailboxes of domains, one domain after the other. */
+export const domainSources = (
+  moment: Moment,
   table: Reader,
   accountId: string,
-  domains: readonly StoredDomain[],
-): Promise<Source<StoredMailbox>[]> {
-  const lists = domains.map(({ id }) => mailboxesIn(accountId, id));
-  const heads = await readHeads(table, lists);
-  return lists.map((list, index) => ({
-    total: heads[index]?.live ?? 0,
-    read: async (skip, take) => {
-      const { rows } = await readRows(table, list, { skip, take });
-      return mailboxesReferred(table, accountId, rows);
-    },
-  }));
-}
+  domains: readonly Pick<StoredDomain, "id">[],
+): Promise<Source<StoredMailbox>[]> =>
+  moment.open(
+    domains.map(({ id }) => ({
+      list: mailboxesIn(accountId, id),
+      resolve: (rows) => mailboxesReferred(table, accountId, rows),
+    })),
+  );
 
 /** The mailboxes that grants name one by one, where nothing wider covers them. */
 export async function singleSource(

@@ -3,8 +3,13 @@ import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/clie
 import { Problem } from "../errors.ts";
 import type { Write } from "./writes.ts";
 
-/** The transaction lost a race: its reads are stale or another one touches the same items. */
-export const contention = Symbol("contention");
+/** The transaction lost a race: its reads are stale or another one touches the same items, which these writes are to. */
+export class Contention {
+  readonly writes: readonly Write[];
+  constructor(writes: readonly Write[]) {
+    this.writes = writes;
+  }
+}
 
 const conflicts = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 const throttles = new Set([
@@ -39,7 +44,7 @@ export function failureOf(error: unknown): unknown {
 export const isInProgress = (error: unknown): boolean =>
   error instanceof Error && error.name === "TransactionInProgressException";
 
-/** What a failed transaction means for its plan: `contention`, or the error to throw. */
+/** What a failed transaction means for its plan: `Contention`, or the error to throw. */
 export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
   if (!(error instanceof TransactionCanceledException)) return error;
   const reasons = error.CancellationReasons ?? [];
@@ -47,6 +52,8 @@ export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
     const orElse = writes[index]?.orElse;
     if (Code === "ConditionalCheckFailed" && orElse) return orElse(scalars(Item));
   }
-  const lostRace = reasons.some(({ Code = "" }) => Code === "ConditionalCheckFailed" || conflicts.has(Code));
-  return lostRace ? contention : error;
+  const lost = writes.filter((_, index) => isLost(reasons[index]?.Code));
+  return lost.length > 0 ? new Contention(lost) : error;
 }
+
+const isLost = (code = ""): boolean => code === "ConditionalCheckFailed" || conflicts.has(code);

@@ -12,6 +12,7 @@ import {
   type Day,
   type Span,
 } from "./journal-days.ts";
+import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -78,14 +79,26 @@ type Page = { rows: Item[]; total: number };
 export async function readEntries(table: Reader, journal: Journal, options: Options, now: Date): Promise<Page> {
   const span = spanOf(journal, options, now);
   if (span.fromMs >= span.untilMs) return { rows: [], total: 0 };
-  const days = await readDays(table, journal, span);
   const { keep } = options;
-  if (keep) return readKept(table, journal, span, days, { ...options, keep });
+  if (keep) return readKept(table, journal, span, await readDays(table, journal, span), { ...options, keep });
+  return readAgain(() => readPage(table, journal, span, options));
+}
+
+/** A page by its counters; undefined when entries were appended meanwhile, which push the others to later ranks. */
+async function readPage(
+  table: Reader,
+  journal: Journal,
+  span: Span,
+  { skip, take }: Pick<Options, "skip" | "take">,
+): Promise<Page | undefined> {
+  const days = await readDays(table, journal, span);
   const exact = await countCutDays(table, journal, days);
   const total = totalOf(exact);
-  const count = Math.max(0, Math.min(options.take, total - options.skip));
-  const rows = count === 0 ? [] : await readRanks(table, journal, span.fromMs, exact, options.skip, count);
-  return { rows, total };
+  const count = Math.max(0, Math.min(take, total - skip));
+  if (count === 0) return { rows: [], total };
+  const rows = await readRanks(table, journal, span.fromMs, exact, skip, count);
+  const isSame = totalOf(await readDays(table, journal, span)) === totalOf(days);
+  return isSame ? { rows, total } : undefined;
 }
 
 function spanOf({ retentionDays }: Journal, { since, until }: Options, now: Date): Span {

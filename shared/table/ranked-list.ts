@@ -1,8 +1,7 @@
 import * as z from "zod";
 
-import { Problem } from "../errors.ts";
-import { backOff } from "./back-off.ts";
 import { blockOf, blockOfRank, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "./ranks.ts";
+import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -69,27 +68,32 @@ export async function readList(
   others: readonly Key[] = [],
 ): Promise<{ state: ListState; others: (Item | undefined)[] }> {
   const blocks = [...new Set(ordinals.map(blockOf))];
-  for (let attempt = 1; attempt <= attempts; attempt++) {
+  return readAgain(async () => {
     const read = await readState(table, list, blocks, others);
-    if (!isTorn(read.state, blocks)) return read;
-    await backOff(attempt);
-  }
-  throw tooFast();
+    return isTorn(read.state, blocks) ? undefined : read;
+  });
 }
-
-const attempts = 12;
-
-const tooFast = (): Problem =>
-  new Problem("busy", "The list is changing too fast to read it. Try again.", { retry_after: 1 });
 
 /** Whether a block's bitmap is of another moment than the head. */
 const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
   blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
 
-/** The heads of several lists, in one round trip. */
-export async function readHeads(table: Reader, lists: readonly List[]): Promise<ListState[]> {
-  const heads = await table.getMany(lists.map(headKey));
-  return lists.map((list, index) => stateOf(list, heads[index], new Map()));
+/**
+ * The heads of several lists, in one round trip, with the bitmaps of blocks if it is said which. They need not be of one
+ * moment: whoever writes by them asserts them, and `atOneMoment` compares them.
+ */
+export async function readHeads(
+  table: Reader,
+  lists: readonly List[],
+  blocksOf: (list: List) => readonly number[] = () => [],
+): Promise<ListState[]> {
+  const wanted = lists.map((list) => ({ list, blocks: blocksOf(list) }));
+  const bitmaps = wanted.flatMap(({ list, blocks }) => blocks.map((block) => bitmapKey(list, block)));
+  const items = await table.getMany([...lists.map(headKey), ...bitmaps]);
+  let next = lists.length;
+  return wanted.map(({ list, blocks }, index) =>
+    stateOf(list, items[index], parseBitmaps(blocks, items.slice(next, (next += blocks.length)))),
+  );
 }
 
 function stateOf(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
@@ -148,29 +152,39 @@ export function changeRows(
 
 export type Order = "oldest" | "newest";
 
+/** Ranks `skip` to `skip + take − 1`, counted from one end. */
+export type Span = { skip: number; take: number; order?: Order };
+
 /**
  * The rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment: what was read is
  * checked against the head, and read again when the list changed in between.
  */
-export async function readRows(
+export async function readRows(table: Reader, list: List, span: Span): Promise<{ rows: Item[]; total: number }> {
+  let blocks: readonly number[] = [];
+  return readAgain(async () => {
+    const { state } = await readState(table, list, blocks);
+    const read = await readSpan(table, state, span);
+    if ("rows" in read) return { rows: read.rows, total: state.live };
+    blocks = read.changed;
+    return undefined;
+  });
+}
+
+/** The rows of a list whose head was read; or, when it changed since, the blocks to read again with its head. */
+export async function readSpan(
   table: Reader,
-  list: List,
-  { skip, take, order = "oldest" }: { skip: number; take: number; order?: Order },
-): Promise<{ rows: Item[]; total: number }> {
-  let needed: number[] = [];
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 1) await backOff(attempt - 1);
-    const { state } = await readState(table, list, needed);
-    const count = Math.max(0, Math.min(take, state.live - skip));
-    if (count === 0) return { rows: [], total: state.live };
-    const first = order === "oldest" ? skip : state.live - skip - count;
-    needed = holedBlocks(state, first, first + count - 1);
-    const missing = needed.filter((block) => !state.bitmaps.has(block));
-    const bitmaps = new Map([...state.bitmaps, ...(await readBitmaps(table, list, missing))]);
-    const rows = await readRanks(table, { ...state, bitmaps }, first, first + count - 1);
-    if (rows) return { rows: order === "oldest" ? rows : rows.toReversed(), total: state.live };
-  }
-  throw tooFast();
+  state: ListState,
+  { skip, take, order = "oldest" }: Span,
+): Promise<{ rows: Item[] } | { changed: readonly number[] }> {
+  const count = Math.max(0, Math.min(take, state.live - skip));
+  if (count === 0) return { rows: [] };
+  const first = order === "oldest" ? skip : state.live - skip - count;
+  const blocks = holedBlocks(state, first, first + count - 1);
+  const missing = blocks.filter((block) => !state.bitmaps.has(block));
+  const bitmaps = new Map([...state.bitmaps, ...(await readBitmaps(table, state.list, missing))]);
+  const rows = await readRanks(table, { ...state, bitmaps }, first, first + count - 1);
+  if (!rows) return { changed: blocks };
+  return { rows: order === "oldest" ? rows : rows.toReversed() };
 }
 
 /** The blocks whose bitmaps it takes to find two ranks. */

@@ -23,6 +23,13 @@ export type Write = { if?: Condition; orElse?: OrElse } & (
   | { check: Key }
 );
 
+/** Which item a write is to. */
+export function keyOf(write: Write): Key {
+  if ("put" in write) return { PK: write.put.PK, SK: write.put.SK };
+  if ("update" in write) return write.update;
+  return "delete" in write ? write.delete : write.check;
+}
+
 type TransactItem = NonNullable<TransactWriteCommandInput["TransactItems"]>[number];
 type Names = Record<string, string>;
 type Values = Record<string, unknown>;

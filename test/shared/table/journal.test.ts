@@ -148,7 +148,7 @@ async function pagesOf(journal: Journal, total: number): Promise<Record<string, 
     const { answer, readUnits, calls } = await costOf(() => readEntries(table, journal, { skip, take: 25 }, now));
     expect(answer.total).toBe(total);
     expect(answer.rows).toHaveLength(Math.min(25, total - skip));
-    expect(calls).toBeLessThanOrEqual(3);
+    expect(calls).toBeLessThanOrEqual(4);
     expect(readUnits).toBeLessThan(8);
     rows.push(...answer.rows);
   }

@@ -1,0 +1,86 @@
+import { readAcross, totalOf, type Source } from "../sources.ts";
+import { readHeads, readSpan, type List, type ListState } from "./ranked-list.ts";
+import { readAgain } from "./read-again.ts";
+import type { Reader } from "./table.ts";
+import type { Item } from "./writes.ts";
+
+/** A list, and the things that its rows are or stand for: all of them, or the list changed since they were read. */
+export type Listed<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
+
+/** Thrown by what reads lists, and finds that they are not what they were when it began. */
+export class ListChanged extends Error {}
+
+/** How lists are read together. */
+export type Moment = {
+  /** The lists, to be read in part. Their heads are read together. */
+  open: <T>(lists: readonly Listed<T>[]) => Promise<Source<T>[]>;
+  /**
+   * A part of several sources, and how much there is in all: of lists opened here, and of things that are found one by
+   * one, which are to be read after the lists were opened and before this.
+   */
+  page: <T>(sources: readonly Source<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
+};
+
+/**
+ * What `read` finds in lists, as if nobody changed them meanwhile: their rows are as many as their heads say, what the
+ * rows stand for is there, and no head changed before all were read. Otherwise it reads again, up to 503 `busy`. One
+ * list alone costs its head and its rows; of several the heads are compared while the rows are read.
+ */
+export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
+  const torn = new Map<string, readonly number[]>();
+  const { value } = await readAgain(async () => {
+    try {
+      return { value: await read(openMoment(table, torn)) };
+    } catch (error) {
+      if (error instanceof ListChanged) return undefined;
+      throw error;
+    }
+  });
+  return value;
+}
+
+const nameOf = ({ partition, name }: List): string => `${partition} ${name}`;
+
+/** `torn` says in which blocks of a list deletions were seen at work: their bitmaps are read with its head. */
+function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
+  const opened: ListState[] = [];
+  const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): Source<T> => ({
+    total: state.live,
+    read: async (skip, take) => {
+      const read = await readSpan(table, state, { skip, take });
+      if ("changed" in read) {
+        torn.set(nameOf(state.list), read.changed);
+        throw new ListChanged();
+      }
+      const found = await resolve(read.rows);
+      if (found.length < read.rows.length) throw new ListChanged();
+      return [...found];
+    },
+  });
+  const compareHeads = async (): Promise<void> => {
+    const heads = await readHeads(
+      table,
+      opened.map(({ list }) => list),
+    );
+    if (heads.some(({ version }, index) => version !== opened[index]?.version)) throw new ListChanged();
+  };
+  return {
+    open: async (lists) => {
+      const states = await readHeads(
+        table,
+        lists.map(({ list }) => list),
+        (list) => torn.get(nameOf(list)) ?? [],
+      );
+      opened.push(...states);
+      return lists.flatMap(({ resolve }, index) => {
+        const state = states[index];
+        return state ? [sourceOf(state, resolve)] : [];
+      });
+    },
+    page: async (sources, skip, take) => {
+      const isAlone = opened.length <= 1 && sources.length <= 1;
+      const [rows] = await Promise.all([readAcross(sources, skip, take), isAlone ? undefined : compareHeads()]);
+      return { rows, total: totalOf(sources) };
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import { Problem } from "../errors.ts";
+import { backOff } from "./back-off.ts";
+
+const attempts = 16;
+
+/**
+ * What a reading finds that may see that somebody changed things meanwhile, which it says by undefined: it is done again,
+ * at once and then with back-off, for some two seconds. 503 `busy`.
+ */
+export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 1) await backOff(attempt - 1);
+    const found = await read();
+    if (found !== undefined) return found;
+  }
+  throw new Problem("busy", "The list is changing too fast to read it. Try again.", { retry_after: 1 });
+}

@@ -1,0 +1,342 @@
+import { randomUUID } from "node:crypto";
+
+import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { invoicesOf, type StoredInvoice } from "../../shared/billing/invoice.ts";
+import { idWithOrdinal } from "../../shared/ids.ts";
+import { appendRows, readList } from "../../shared/table/ranked-list.ts";
+import { asOwner, claiming, newGroup, newWorkspace } from "./auth.ts";
+import { fund } from "./billing.ts";
+import { firstOf, host } from "./dedicated-ips.ts";
+import { connected, uniqueName } from "./domains.ts";
+import { stranger } from "./forwarding.ts";
+import { added, home, send } from "./mailboxes.ts";
+import { request, type Answer } from "./request.ts";
+import { newRoomyAccount } from "./roomy.ts";
+import { acceptingUrl } from "./webhook-receiver.ts";
+import { grant, newAccount, newMember, newSuperAdmin, newUser, testTable, type Account, type User } from "./world.ts";
+
+/** A list as somebody reads it, and what is in it from the beginning to the end. */
+export type Reading = { route: string; path: string; as: User; stable: string[] };
+
+/** Something that happens to lists: what is to be there for it, the thing itself, and what makes room again. */
+export type Happening = {
+  name: string;
+  before: () => Promise<unknown>;
+  run: () => Promise<unknown>;
+  after: () => Promise<unknown>;
+};
+
+export type Scene = { readings: Reading[]; happenings: Happening[] };
+
+const nothing = async (): Promise<unknown> => undefined;
+
+/** What came of a request; throws what came back unless it succeeded. */
+async function made(answer: Promise<Answer>): Promise<Answer["body"]> {
+  const { status, text, body } = await answer;
+  if (status >= 300) throw new Error(text);
+  return body;
+}
+
+type Pair = { add: () => Promise<string>; remove?: (id: string) => Promise<unknown> };
+
+/** A thing comes; a thing that was there goes, where such things do. */
+function comingAndGoing(noun: string, { add, remove = nothing }: Pair): Happening[] {
+  const there: string[] = [];
+  const come = async () => void there.push(await add());
+  const go = async () => {
+    for (const id of there.splice(0)) await remove(id);
+  };
+  const coming = { name: `one more ${noun}`, before: nothing, run: come, after: go };
+  return remove === nothing ? [coming] : [coming, { name: `one ${noun} less`, before: come, run: go, after: nothing }];
+}
+
+const pathOf = ({ id }: Pick<Account, "id">, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
+
+/** A list that is the same for all who may read it. */
+async function simple(route: string, path: string, body: () => object | Promise<object>, isKept = false) {
+  const account = await newRoomyAccount();
+  const add = async (): Promise<string> =>
+    String((await made(send(account, "POST", path, await body()))).id);
+  const stable = [await add(), await add()];
+  const remove = (id: string) => made(send(account, "DELETE", `${path}/${id}`));
+  const reading = { route, path: pathOf(account, path), as: account.owner, stable };
+  return { account, readings: [reading], happenings: comingAndGoing(path, isKept ? { add } : { add, remove }) };
+}
+
+const tags = () => simple("tags.list", "tags", () => ({ name: uniqueName("tag") }));
+const groups = () => simple("auth.groups.list", "auth/groups", () => ({ name: uniqueName("group") }));
+const webhooks = () =>
+  simple("webhooks.list", "webhooks", async () => ({ url: await acceptingUrl(), event_types: ["tag.*"] }));
+const programs = () =>
+  simple("auth.service_accounts.list", "auth/service-accounts", () => ({ name: uniqueName("program") }), true);
+
+async function workspaces(): Promise<Scene> {
+  const scene = await simple("workspaces.list", "workspaces", () => ({ name: uniqueName("workspace") }));
+  const [{ stable = [], path = "" } = {}] = scene.readings;
+  const scopes = stable.map((id) => ({ capability: "workspace.view" as const, scope: { type: "workspace" as const, id } }));
+  const some = await newMember(scene.account, ...scopes);
+  return { ...scene, readings: [...scene.readings, { route: "workspaces.list", path, as: some, stable }] };
+}
+
+async function scoped(route: string, path: string, body: () => object): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const { name, id: domainId } = await connected(account);
+  const capability = path === "credentials" ? ("credential.view" as const) : ("forwarding.view" as const);
+  const some = await newMember(account, { capability, scope: { type: "domain", id: domainId } });
+  const add = async () => String((await made(send(account, "POST", path, { ...body(), domain: name }))).id);
+  const stable = [await add(), await add()];
+  const remove = (id: string) => made(send(account, "DELETE", `${path}/${id}`));
+  const reading = { route, path: pathOf(account, path), stable };
+  return {
+    readings: [
+      { ...reading, as: account.owner },
+      { ...reading, as: some },
+    ],
+    happenings: comingAndGoing(path, { add, remove }),
+  };
+}
+
+async function dedicatedIps(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const add = async () => (await host(account)).id;
+  const one = await host(account);
+  const stable = [one.id, await add()];
+  const remove = (id: string) => made(send(account, "DELETE", `dedicated-ips/${id}`));
+  if (firstOf(one).ip === "") throw new Error("a host without an address");
+  const reading = { route: "dedicated_ips.list", path: pathOf(account, "dedicated-ips"), as: account.owner, stable };
+  return { readings: [reading], happenings: comingAndGoing("dedicated IP", { add, remove }) };
+}
+
+async function money(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const table = testTable();
+  const add = (): Promise<string> =>
+    table.commit(async () => {
+      const { state } = await readList(table, invoicesOf(account.id));
+      const id = idWithOrdinal(state.next);
+      const at = new Date().toISOString();
+      const invoice: StoredInvoice = {
+        ...{ id, account_id: account.id, customer_name: "Test", number: `T-${state.next}`, date: at },
+        ...{ period_start: "2026-01-01", period_end: "2026-01-31", amount: "1.00", currency: "USD" },
+        ...{ status: "paid", lines: [], total: 100, version: 1 },
+      };
+      return { value: id, writes: appendRows(state, [invoice]) };
+    });
+  const stable = [await add(), await add()];
+  for (const cents of [100, 200]) await fund(account, cents);
+  const read = async (path: string) => made(send(account, "GET", path));
+  const { items } = await read("billing/transactions");
+  const rest = { as: account.owner };
+  const movements = items.map(({ transaction_id }: { transaction_id: string }) => transaction_id);
+  return {
+    readings: [
+      { route: "billing.invoices.list", path: pathOf(account, "billing/invoices"), stable, ...rest },
+      { route: "billing.transactions.list", path: pathOf(account, "billing/transactions"), stable: movements, ...rest },
+    ],
+    happenings: [
+      ...comingAndGoing("invoice", { add }),
+      { name: "more money", before: nothing, run: () => fund(account, 300), after: nothing },
+    ],
+  };
+}
+
+/** What is kept in journals. */
+async function journals(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const webhook = { url: await acceptingUrl(), event_types: ["tag.*"] };
+  const { id } = await made(send(account, "POST", "webhooks", webhook));
+  const add = async () => String((await made(send(account, "POST", `webhooks/${id}/test`))).id);
+  const deliveries = [await add(), await add()];
+  const { items } = await made(send(account, "GET", "audit-log"));
+  const entries = items.map((entry: { id: string }) => entry.id);
+  const paths = {
+    "webhooks.deliveries.list": [`webhooks/${id}/deliveries`, deliveries],
+    "audit.list": ["audit-log", entries],
+  } as const;
+  return {
+    readings: Object.entries(paths).map(([route, [path, stable]]) => ({
+      route,
+      path: pathOf(account, path),
+      as: account.owner,
+      stable: [...stable],
+    })),
+    happenings: [
+      ...comingAndGoing("delivery", { add }),
+      {
+        name: "one more change",
+        before: nothing,
+        run: () => made(send(account, "POST", "tags", { name: uniqueName("tag") })),
+        after: nothing,
+      },
+    ],
+  };
+}
+
+async function access(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const { id: groupId } = await newGroup(account, "Staff");
+  const member = async () => {
+    const id = randomUUID();
+    await asOwner(account, "POST", `groups/${groupId}/members`, { subject_id: id, subject_type: "user" });
+    return id;
+  };
+  const assignment = async (path: string, what: object) =>
+    String((await asOwner(account, "POST", path, { subject_id: randomUUID(), subject_type: "user", ...what })).id);
+  const grantOne = () =>
+    assignment("authorizations", { grant_kind: "capability", capability_key: "workspace.view" });
+  const assignOne = () => assignment("role-assignments", { role_key: "viewer" });
+  const end = (path: string) => (id: string) => asOwner(account, "DELETE", `${path}/${id}`);
+  const reading = (route: string, path: string, stable: string[]) => ({
+    route,
+    path: pathOf(account, `auth/${path}`),
+    as: account.owner,
+    stable,
+  });
+  const revoked = await grantOne();
+  await end("authorizations")(revoked);
+  const [grants, roles] = [[await grantOne(), await grantOne()], [await assignOne(), await assignOne()]];
+  // What is revoked stays in the list that shows the revoked too.
+  const all = [...grants, revoked];
+  const revokeLast = () => end("authorizations")(all.at(-1) ?? "");
+  return {
+    readings: [
+      reading("auth.groups.members.list", `groups/${groupId}/members`, [await member(), await member()]),
+      reading("auth.authorizations.list", "authorizations", grants),
+      reading("auth.authorizations.list", "authorizations?include_revoked=true", all),
+      reading("auth.role_assignments.list", "role-assignments", roles),
+      reading("auth.role_assignments.list", "role-assignments?include_revoked=true", roles),
+    ],
+    happenings: [
+      ...comingAndGoing("member", { add: member, remove: end(`groups/${groupId}/members`) }),
+      ...comingAndGoing("grant", { add: grantOne, remove: end("authorizations") }),
+      ...comingAndGoing("role assignment", { add: assignOne, remove: end("role-assignments") }),
+      { name: "a revocation", before: async () => void all.push(await grantOne()), run: revokeLast, after: nothing },
+    ],
+  };
+}
+
+/** Two workspaces with domains that move between them, come and go, with mailboxes and records. */
+async function domains(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const [one = "", other = ""] = [await newWorkspace(account, "One"), await newWorkspace(account, "Other")];
+  const [first, second, rover] = [
+    await home(account, { workspaceId: one }),
+    await home(account, { workspaceId: other }),
+    await home(account, { workspaceId: one }),
+  ];
+  const boxes = [await added(account, first.name), await added(account, second.name), await added(account, rover.name)];
+  const [inFirst = "", inSecond = "", inRover = ""] = boxes.map(({ id }) => id);
+  const record = async (domain: string, name: string) =>
+    Number((await made(send(account, "POST", "dns-records", { domain, name, type: "A", value: "192.0.2.1" }))).id);
+  const records = [await record(first.name, "a"), await record(second.name, "a"), await record(rover.name, "a")].map(String);
+  const inBoth = (capability: "domain.view" | "mailbox.view" | "dns.view") => [
+    ...[one, other].map((id) => ({ capability, scope: { type: "workspace" as const, id } })),
+    { capability, scope: { type: "domain" as const, id: rover.id } },
+  ];
+  const views = (["domain.view", "mailbox.view", "dns.view"] as const).flatMap(inBoth);
+  const some = await newMember(account, ...views);
+  // Of one workspace, and of the domain that moves, wherever it is.
+  const ofOne = await newMember(account, ...views.filter(({ scope }) => scope.id !== other));
+  let at = one;
+  const move = async () => {
+    at = at === one ? other : one;
+    await made(send(account, "POST", `domains/${rover.name}/move`, { workspace_id: at }));
+  };
+  let boxNumber = 0;
+  const box = async (domain: string) => (await added(account, domain, `box${(boxNumber += 1)}`)).id;
+  const transient = async () => {
+    const { name } = await connected(account, { name: uniqueName(), workspaceId: one });
+    return name;
+  };
+  const reading = (route: string, path: string, stable: string[], as: User = account.owner) => ({
+    route,
+    path: pathOf(account, path),
+    as,
+    stable,
+  });
+  const all = [first.id, second.id, rover.id];
+  return {
+    readings: [
+      reading("domains.list", "domains", all),
+      reading("domains.list", `domains?workspace_id=${one}`, [first.id]),
+      reading("domains.list", "domains?status=active", all),
+      reading("domains.list", "domains", all, some),
+      reading("domains.list", "domains?status=active", all, some),
+      reading("domains.list", "domains", [first.id, rover.id], ofOne),
+      reading("mailboxes.list", "mailboxes", [inFirst, inSecond, inRover]),
+      reading("mailboxes.list", `mailboxes?domain=${first.name}`, [inFirst]),
+      reading("mailboxes.list", `mailboxes?domain=${rover.name}`, [inRover]),
+      reading("mailboxes.list", `mailboxes?workspace_id=${one}`, [inFirst]),
+      reading("mailboxes.list", "mailboxes?search=ada", [inFirst, inSecond, inRover]),
+      reading("mailboxes.list", "mailboxes", [inFirst, inSecond, inRover], some),
+      reading("mailboxes.list", "mailboxes", [inFirst, inRover], ofOne),
+      reading("dns_records.list", "dns-records", records),
+      reading("dns_records.list", "dns-records?type=A", records),
+      reading("dns_records.list", `dns-records?domain=${first.name}`, records.slice(0, 1)),
+      reading("dns_records.list", "dns-records", records, some),
+    ],
+    happenings: [
+      { name: "a domain moves", before: nothing, run: move, after: nothing },
+      ...comingAndGoing("domain", { add: transient, remove: (name) => made(send(account, "DELETE", `domains/${name}`)) }),
+      ...comingAndGoing("mailbox", {
+        add: () => box(first.name),
+        remove: (id) => made(send(account, "DELETE", `mailboxes/${id}`)),
+      }),
+      ...comingAndGoing("record", {
+        add: async () => String(await record(first.name, uniqueName("r").replace(".com", ""))),
+        remove: (id) => made(send(account, "DELETE", `dns-records/${id}`)),
+      }),
+    ],
+  };
+}
+
+/** Accounts that a user belongs to, and others that only a group in the token gives. */
+async function accounts(): Promise<Scene> {
+  const clientId = randomUUID();
+  const [one, other, claimed] = [await newAccount({ clientId }), await newAccount({ clientId }), await newAccount({ clientId })];
+  const group = await newGroup(claimed, "Staff");
+  const [user, member, all] = [claiming(group), newUser(), await newSuperAdmin()];
+  for (const someone of [user, member]) await grant(one, someone, { role: "viewer" });
+  const stable = [one.id, other.id, claimed.id];
+  const path = "/v1/public/accounts";
+  const assign = async ({ id }: User, account: Account) => {
+    const body = { role_key: "viewer", subject_id: id, subject_type: "user" };
+    return String((await asOwner(account, "POST", "role-assignments", body)).id);
+  };
+  const leave = (id: string) => asOwner(claimed, "DELETE", `role-assignments/${id}`);
+  const set = (status: "active" | "suspended") => setAccountStatus(testTable(), other.id, status, new Date());
+  return {
+    readings: [
+      { route: "accounts.list", path, as: user, stable: [one.id, claimed.id] },
+      { route: "accounts.list", path: `${path}?status=active`, as: user, stable: [one.id, claimed.id] },
+      { route: "accounts.list", path, as: member, stable: [one.id] },
+      { route: "accounts.list", path: `${path}?client_id=${clientId}`, as: all, stable },
+      { route: "accounts.list", path: `${path}?client_id=${clientId}&status=active`, as: all, stable: [one.id, claimed.id] },
+    ],
+    happenings: [
+      ...comingAndGoing("member of the claimed account", { add: () => assign(user, claimed), remove: leave }),
+      ...comingAndGoing("account of the member", { add: () => assign(member, claimed), remove: leave }),
+      { name: "a suspension", before: nothing, run: () => set("suspended"), after: () => set("active") },
+      { name: "one more account", before: nothing, run: () => newAccount({ clientId }), after: nothing },
+    ],
+  };
+}
+
+const secret = () => ({ name: uniqueName("password"), generate: true });
+
+/** What is to be read while it changes, by the family of its lists. */
+export const listScenes: Record<string, () => Promise<Scene>> = {
+  accounts,
+  access,
+  credentials: () => scoped("credentials.list", "credentials", secret),
+  "dedicated IPs": dedicatedIps,
+  domains,
+  "forwarding rules": () => scoped("forwarding.list", "forwarding", () => ({ target_email: stranger() })),
+  groups,
+  journals,
+  money,
+  "service accounts": programs,
+  tags,
+  webhooks,
+  workspaces,
+};

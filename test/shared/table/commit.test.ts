@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { withStep } from "../../support/between-calls.ts";
+import { testTable } from "../../support/world.ts";
+
+const Counter = z.object({ count: z.int() });
+const newKey = () => ({ PK: `TEST#${randomUUID()}`, SK: "counter" });
+type Key = ReturnType<typeof newKey>;
+
+const table = testTable();
+
+/** Adds one to counters in one transaction; how often its plan ran. */
+async function raise(keys: readonly Key[], noteOrder: () => void = () => undefined): Promise<number> {
+  let runs = 0;
+  await table.commit(async () => {
+    runs += 1;
+    const counters = await Promise.all(keys.map((key) => table.get(key, Counter)));
+    const writes = keys.map((key, index) => {
+      const { count } = counters[index] ?? { count: 0 };
+      return { put: { ...key, count: count + 1 }, if: count === 0 ? ("absent" as const) : { count } };
+    });
+    return { value: undefined, writes };
+  });
+  noteOrder();
+  return runs;
+}
+
+const countAt = async (key: Key): Promise<number> => (await table.get(key, Counter))?.count ?? 0;
+
+test("a hundred at once that write to one item race once, then queue: none runs its plan more than three times", async () => {
+  const key = newKey();
+  const runs = await Promise.all(Array.from({ length: 100 }, () => raise([key])));
+  expect(await countAt(key)).toBe(100);
+  expect(Math.max(...runs)).toBeLessThanOrEqual(3);
+});
+
+test("overlapping transactions all come through, whatever they share", async () => {
+  const [a, b, c] = [newKey(), newKey(), newKey()];
+  const sets = [[a, b], [b, c], [c, a], [a, b, c], [b], [c, b, a]];
+  await Promise.all(Array.from({ length: 10 }, () => sets.map((keys) => raise(keys))).flat());
+  expect([await countAt(a), await countAt(b), await countAt(c)]).toEqual([40, 50, 40]);
+});
+
+test("one that fails in its turn lets the next one on, and leaves nothing behind", async () => {
+  const key = newKey();
+  const failing = () => {
+    let runs = 0;
+    return table.commit(async () => {
+      const found = await table.get(key, Counter);
+      if ((runs += 1) > 1) throw new Error("its turn, and it fails");
+      // Never true: it loses, and queues.
+      return { value: found, writes: [{ put: { ...key, count: 0 }, if: { count: -1 } }] };
+    });
+  };
+  const results = await Promise.allSettled([failing(), raise([key]), failing(), raise([key]), raise([key]), failing()]);
+  expect(results.map(({ status }) => status)).toEqual([
+    "rejected",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "fulfilled",
+    "rejected",
+  ]);
+  expect(await countAt(key)).toBe(3);
+  expect(await raise([key])).toBe(1);
+});
+
+test("who loses against another process between its reads and its commit reads afresh", async () => {
+  const key = newKey();
+  const { value: runs } = await withStep(
+    1,
+    () => table.attempt({ put: { ...key, count: 7 } }),
+    () => raise([key]),
+  );
+  expect(runs).toBe(2);
+  expect(await countAt(key)).toBe(8);
+});

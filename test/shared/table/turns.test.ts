@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { newTurns } from "../../../shared/table/turns.ts";
+
+const things = ["a", "b", "c", "d"];
+const request = fc.record({
+  names: fc.subarray(things, { minLength: 1 }),
+  /** How many turns of the event loop one takes for what is to be done. */
+  lasts: fc.nat(3),
+  fails: fc.boolean(),
+});
+
+test("at each thing one at a time has a turn, in the order they asked; all have one, whatever fails; nothing is kept", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(request, { maxLength: 25 }), async (requests) => {
+      const turns = newTurns();
+      const busy = new Set<string>();
+      const order: number[] = [];
+      const runs = requests.map(async ({ names, lasts, fails }, index) => {
+        const end = await turns.take(names, 60_000);
+        try {
+          for (const name of names) expect(busy).not.toContain(name);
+          for (const name of names) busy.add(name);
+          order.push(index);
+          for (let turn = 0; turn < lasts; turn++) await new Promise((done) => setImmediate(done));
+          for (const name of names) busy.delete(name);
+          if (fails) throw new Error("failed");
+        } finally {
+          end?.();
+        }
+      });
+      await Promise.allSettled(runs);
+      for (const thing of things) {
+        const asked = requests.flatMap(({ names }, index) => (names.includes(thing) ? [index] : []));
+        expect(order.filter((index) => asked.includes(index))).toEqual(asked);
+      }
+      expect(order).toHaveLength(requests.length);
+      expect(turns.wanted(things)).toEqual([]);
+    }),
+  );
+});
+
+test("who waits for too long has no turn, and lets nobody before their own", async () => {
+  const turns = newTurns();
+  const endFirst = await turns.take(["a"], 60_000);
+  expect(await turns.take(["a", "b"], 1)).toBeUndefined();
+  let isThird = false;
+  const third = turns.take(["b"], 60_000).then((end) => {
+    isThird = true;
+    return end;
+  });
+  await new Promise((done) => setImmediate(done));
+  expect(isThird).toBe(false);
+  expect(turns.wanted(things)).toEqual(["a", "b"]);
+  endFirst?.();
+  (await third)?.();
+  expect(turns.wanted(things)).toEqual([]);
+});

@@ -38,8 +38,8 @@ export const lambdas: readonly LambdaSpec[] = [
     file: fileOf(route.name),
     access: route.grants ?? route.access,
     uses: route.uses,
-    // What calls somebody else waits for them, for ten seconds by itself.
-    ...(route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
+    // A function that calls others waits for them, up to ten seconds; one that writes waits for other writers.
+    ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
     ...(route.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
     triggers: [`${route.method} ${route.path as `/${string}`}`],
   })),

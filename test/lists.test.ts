@@ -45,7 +45,7 @@ for (const [family, open] of Object.entries(listScenes)) {
     { timeout: 400_000 },
     async () => {
       const { readings, happenings } = await open();
-        const cases = readings.flatMap((reading) =>
+      const cases = readings.flatMap((reading) =>
         (isPaged(reading) ? ["page_size=100", "page_size=1&page=2"] : [""]).flatMap((query) =>
           happenings.map((happening) => ({ reading, query, happening })),
         ),

@@ -8,7 +8,7 @@ import { domainByName } from "../../shared/domains/find.ts";
 import { nameserversOf } from "../../shared/domains/platform.ts";
 import { verifyDomain } from "../../shared/domains/verify.ts";
 import { createLog } from "../../shared/log.ts";
-import { planMailboxes } from "../../shared/mailboxes/plan.ts";
+import { mailboxHeads, planMailboxes } from "../../shared/mailboxes/plan.ts";
 import { delegate } from "../../shared/providers/registrar-embedded-names.ts";
 import { secretsHere } from "../../shared/providers/secrets-here.ts";
 import type { Context } from "../../shared/route.ts";
@@ -114,7 +114,10 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
     await context.commit(async () => {
       const current = await domainByName(table, accountId, domain.name);
       if (!current) throw new Error(`${domain.name} is gone`);
-      const planned = await planMailboxes(table, current, given, { now: clock(), madeBy: undefined });
+      const planned = planMailboxes(await mailboxHeads(table, current), current, given, {
+        now: clock(),
+        madeBy: undefined,
+      });
       return { value: undefined, writes: planned.writes, changes: planned.changes };
     });
     made += given.length;

@@ -7,8 +7,8 @@ import type { Context } from "../route.ts";
 import type { Table } from "../table/table.ts";
 import { newLogin } from "./login.ts";
 import { anyLocal, type Mailbox } from "./mailbox.ts";
-import { AddressTaken, planMailboxes, requireTaking, type Person } from "./plan.ts";
-import { mailboxViews } from "./view.ts";
+import { AddressTaken, mailboxHeads, planMailboxes, requireTaking, type Person } from "./plan.ts";
+import { mailboxViewsIn } from "./view.ts";
 
 type Work = { table: Table; secrets: Secrets };
 
@@ -37,12 +37,12 @@ export async function addMailbox(found: StoredDomain, person: Person, context: C
   const { table, commit, now, keyId } = context;
   try {
     return await commit(async () => {
-      const domain = await takingDomain(found, context);
-      const { mailboxes, writes, changes } = await planMailboxes(table, domain, [{ person, login }], {
+      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const { mailboxes, writes, changes } = planMailboxes(heads, domain, [{ person, login }], {
         now: now(),
         madeBy: keyId,
       });
-      const [view] = await mailboxViews(table, found.account_id, mailboxes);
+      const [view] = await mailboxViewsIn([domain], table, found.account_id, mailboxes);
       if (!view) throw notFound();
       return { value: view, writes, changes };
     });

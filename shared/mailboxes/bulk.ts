@@ -8,7 +8,7 @@ import { mailboxesAmong } from "./among.ts";
 import { sortItems, type BulkAnswer, type BulkItem, type Candidate, type Failure } from "./bulk-items.ts";
 import { newLogin } from "./login.ts";
 import { addressKey, StoredAddress, type Login, type StoredMailbox } from "./mailbox.ts";
-import { AddressTaken, planMailboxes, requireTaking } from "./plan.ts";
+import { AddressTaken, mailboxHeads, planMailboxes, requireTaking } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
 
 /** Four writes each, and few for all. */
@@ -118,8 +118,8 @@ async function createTogether(
   });
   try {
     const mailboxes = await commit(async () => {
-      const domain = await takingDomain(found, context);
-      const planned = await planMailboxes(table, domain, given, { now: now(), madeBy: keyId });
+      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const planned = planMailboxes(heads, domain, given, { now: now(), madeBy: keyId });
       return { value: planned.mailboxes, writes: planned.writes, changes: planned.changes, partial: true };
     });
     const made = mailboxes.flatMap((mailbox, place) => {

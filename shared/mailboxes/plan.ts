@@ -58,16 +58,20 @@ export function requireTaking({ name, status, is_open }: StoredDomain): void {
 
 type New = { person: Person; login: Login };
 
+type Heads = readonly [all: ListState, inDomain: ListState];
+
+/** The heads of the lists that a domain's mailboxes are in. */
+export const mailboxHeads = async (table: Reader, { account_id, id }: Pick<StoredDomain, "account_id" | "id">) =>
+  (await readHeads(table, [mailboxesOf(account_id), mailboxesIn(account_id, id)])) as [ListState, ListState];
+
 /** New mailboxes of a domain as it was read, all or none, with one update of each list. Throws `AddressTaken`. */
-export async function planMailboxes(
-  table: Reader,
+export function planMailboxes(
+  [all, inDomain]: Heads,
   domain: StoredDomain,
   given: readonly New[],
   { now, madeBy }: { now: Date; madeBy: string | undefined },
-): Promise<{ mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] }> {
+): { mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] } {
   const { account_id, id: domain_id } = domain;
-  const lists = [mailboxesOf(account_id), mailboxesIn(account_id, domain_id)];
-  const [all, inDomain] = (await readHeads(table, lists)) as [ListState, ListState];
   const at = now.toISOString();
   const mailboxes = given.map(({ person, login }, index): StoredMailbox => ({
     id: idWithOrdinal(all.next + index),

@@ -13,42 +13,54 @@ import { keyOf, toTransactItem, type Write } from "./writes.ts";
 export type Plan<T> = { writes: Write[]; value: T };
 
 /**
- * Who of this process writes to items that others of it write to as well. Each first tries its luck; who loses, or finds
- * others waiting, queues for the items in question, as to lose against one another is all that many would do.
+ * Who of this process writes to which items: all that those who write to the same one would do at the same time is to lose
+ * against one another.
  */
 const turns = newTurns();
 
-/** A plan's run: done, or nothing came of it as others write to these items. */
+/** What came of a plan: it is done, or others write to these items. */
 type Outcome<T> = { value: T } | { contested: readonly string[] };
 
+/** The items that a transaction has to itself in this process, and how it lets go of them. */
+type Held = { names: Set<string>; ends: (() => void)[] };
+
 /**
- * Runs a plan until its transaction is committed or refused; 503 `busy` when others were always faster. No turn outlasts
- * this call, and none is held while it waits for another one.
+ * Runs a plan until its transaction is committed or refused; 503 `busy` when others were always faster. It takes what is
+ * free, and queues for what is not: nothing is held while it does, and nothing once this is over.
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
   const { limitMs } = connection;
   const waitedMs = (): number => performance.now() - startedAt;
-  const held = new Set<string>();
-  let endTurn: (() => void) | undefined;
+  const held: Held = { names: new Set(), ends: [] };
   try {
     for (let attempt = 1; ; attempt++) {
       const outcome = await run(connection, plan, held, startedAt);
       if ("value" in outcome) return outcome.value;
       if (waitedMs() > limitMs) throw tooBusy();
-      const more = outcome.contested.filter((name) => !held.has(name));
-      if (more.length === 0) {
+      if (outcome.contested.every((name) => held.names.has(name))) {
+        // Others of this process wait until this is done: who is in the way is in another one.
         await fairBackOff(attempt, waitedMs(), limitMs);
-        continue;
+      } else {
+        await queueFor(outcome.contested, held, limitMs - waitedMs());
       }
-      endTurn?.();
-      for (const name of more) held.add(name);
-      endTurn = await turns.take([...held], limitMs - waitedMs());
-      if (!endTurn) throw tooBusy();
     }
   } finally {
-    endTurn?.();
+    letGo(held);
   }
+}
+
+function letGo({ ends }: Held): void {
+  for (const end of ends.splice(0)) end();
+}
+
+/** Waits for its turn at items, and at those it had already. */
+async function queueFor(names: readonly string[], held: Held, limitMs: number): Promise<void> {
+  letGo(held);
+  for (const name of names) held.names.add(name);
+  const end = await turns.take([...held.names], limitMs);
+  if (!end) throw tooBusy();
+  held.ends.push(end);
 }
 
 /** What the item of a write goes by among all tables. */
@@ -59,18 +71,24 @@ const nameIn =
     return `${name} ${PK} ${SK}`;
   };
 
-/** One run of a plan, with turns at what is in `held`. */
+/** Whether a write changes an item by what was read of it: two at the same time, and one of them is in vain. */
+const isByReading = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
+
+/** One run of a plan. */
 async function run<T>(
   connection: Connection,
   plan: () => Promise<Plan<T>>,
-  held: ReadonlySet<string>,
+  held: Held,
   startedAt: number,
 ): Promise<Outcome<T>> {
   const { writes, value } = await plan();
   if (writes.length === 0) return { value };
-  const names = writes.map(nameIn(connection));
-  const contested = turns.wanted(names.filter((name) => !held.has(name)));
-  if (contested.length > 0) return { contested };
+  const wanted = writes.filter(isByReading).map(nameIn(connection));
+  const others = wanted.filter((name) => !held.names.has(name));
+  const end = turns.takeFree(others);
+  if (!end) return { contested: turns.wanted(others) };
+  held.ends.push(end);
+  for (const name of others) held.names.add(name);
   const command = new TransactWriteCommand({
     // One token for all that is sent of this attempt: the SDK's retries and ours commit it once (for 10 minutes).
     ClientRequestToken: randomUUID(),
@@ -83,7 +101,8 @@ async function run<T>(
   } catch (error) {
     const refusal = refusalOf(error, writes);
     if (!(refusal instanceof Contention)) throw refusal;
-    return { contested: refusal.writes.map(nameIn(connection)) };
+    const known = refusal.writes.filter(isByReading);
+    return { contested: (known.length > 0 ? known : refusal.writes).map(nameIn(connection)) };
   }
 }
 

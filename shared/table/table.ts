@@ -33,8 +33,8 @@ export type Table = Reader & {
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-/** A hundred processes that add to one list at once are through in half of it, at 40 ms for each try. */
-const contentionLimitMs = 12_000;
+/** Two hundred processes that add to one list at once are through in half of it, at 40 ms for each try. */
+const contentionLimitMs = 15_000;
 
 /** A client that keeps its connections; endpoint and credentials come from the environment unless said otherwise. */
 export function documentClient(place: { endpoint?: string } = {}): DynamoDBDocumentClient {

@@ -2,9 +2,12 @@
 export type Turns = {
   /**
    * Waits until all who asked before for any of these things are done, and answers what ends this turn; undefined when
-   * that takes longer than `limitMs`. To ask for all at once, and to hold no turn while asking, keeps deadlocks out.
+   * that takes longer than `limitMs`. Deadlocks are kept out by asking for all at once, and by holding nothing while
+   * asking for what others want.
    */
   take: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
+  /** Takes a turn at things that nobody wants; undefined when somebody does. */
+  takeFree: (names: readonly string[]) => (() => void) | undefined;
   /** Those of some things that somebody has a turn at, or waits for one. */
   wanted: (names: readonly string[]) => string[];
 };
@@ -13,22 +16,26 @@ export type Turns = {
 export function newTurns(): Turns {
   /** When the last one who asked for a thing is done. */
   const ends = new Map<string, Promise<void>>();
+  const begin = (names: readonly string[]): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    for (const name of names) ends.set(name, promise);
+    return () => {
+      for (const name of names) if (ends.get(name) === promise) ends.delete(name);
+      resolve();
+    };
+  };
+  const wanted = (names: readonly string[]): string[] => names.filter((name) => ends.has(name));
   return {
+    wanted,
+    takeFree: (names) => (wanted(names).length > 0 ? undefined : begin(names)),
     take: async (names, limitMs) => {
-      const earlier = names.flatMap((name) => ends.get(name) ?? []);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      for (const name of names) ends.set(name, promise);
-      const end = (): void => {
-        for (const name of names) if (ends.get(name) === promise) ends.delete(name);
-        resolve();
-      };
-      const ready = Promise.all(earlier);
-      if (await isWithin(limitMs, ready)) return end;
+      const earlier = Promise.all(names.flatMap((name) => ends.get(name) ?? []));
+      const end = begin(names);
+      if (await isWithin(limitMs, earlier)) return end;
       // Who asked later goes on waiting for those before.
-      void ready.then(end);
+      void earlier.then(end);
       return undefined;
     },
-    wanted: (names) => names.filter((name) => ends.has(name)),
   };
 }
 

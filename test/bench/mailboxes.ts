@@ -7,7 +7,7 @@ import { addMailbox } from "../../shared/mailboxes/add.ts";
 import { addMailboxes } from "../../shared/mailboxes/bulk.ts";
 import { exportMailboxes } from "../../shared/mailboxes/export.ts";
 import { listMailboxes, type MailboxFilter } from "../../shared/mailboxes/list.ts";
-import { planMailboxes } from "../../shared/mailboxes/plan.ts";
+import { mailboxHeads, planMailboxes } from "../../shared/mailboxes/plan.ts";
 import { secretsOf } from "../../shared/providers/secrets.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
@@ -102,7 +102,10 @@ async function fillDomain(
         person: { local_part: `person-${start + index}`, first_name: "Person", last_name: `Number ${start + index}` },
         login,
       }));
-      const planned = await planMailboxes(table, domain, given, { now: new Date(), madeBy: undefined });
+      const planned = planMailboxes(await mailboxHeads(table, domain), domain, given, {
+        now: new Date(),
+        madeBy: undefined,
+      });
       return { value: undefined, writes: planned.writes };
     });
   }

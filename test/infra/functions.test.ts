@@ -173,10 +173,11 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("the billing day and exports have 15 minutes, code mode and bulk 29 seconds, a worker 60, the one that mails 30, what calls or answers somebody else 20, the others 10", () => {
+test("the billing day and exports have 15 minutes, code mode and bulk 29 seconds, a worker 60, the one that mails 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
+    ...routes.filter(({ access }) => access === "write").map(({ name }): [string, number] => [idOf(name), 25]),
     ["CodeFunction", 29],
     ["MailboxesBulkFunction", 29],
     ["WorkersPaymentWebhookFunction", 20],

@@ -4,7 +4,7 @@ import { holderKey, type Domain } from "../../shared/domains/domain.ts";
 import { loginKey } from "../../shared/mailboxes/login-key.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mailboxes/mailbox.ts";
 import { nobodysHash, passwordTag } from "../../shared/mailboxes/password.ts";
-import { planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
+import { mailboxHeads, planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
 import { secretsHere } from "../../shared/providers/secrets-here.ts";
 import { setStored, storedAs, write } from "./domain-work.ts";
 import { connected } from "./domains.ts";
@@ -85,7 +85,8 @@ export async function stocked(
     }));
     const made = await table.commit(async () => {
       const now = { now: new Date(), madeBy: undefined };
-      const { mailboxes, writes } = await planMailboxes(table, await storedAs(account, domain), some, now);
+      const stored = await storedAs(account, domain);
+      const { mailboxes, writes } = planMailboxes(await mailboxHeads(table, stored), stored, some, now);
       return { value: mailboxes, writes };
     });
     ids.push(...made.map(({ id }) => id));

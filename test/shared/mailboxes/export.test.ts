@@ -7,7 +7,7 @@ import { domainsIn, domainsOf, type StoredDomain } from "../../../shared/domains
 import { idWithOrdinal } from "../../../shared/ids.ts";
 import { exportMailboxes } from "../../../shared/mailboxes/export.ts";
 import { nobodysHash } from "../../../shared/mailboxes/password.ts";
-import { planMailboxes } from "../../../shared/mailboxes/plan.ts";
+import { mailboxHeads, planMailboxes } from "../../../shared/mailboxes/plan.ts";
 import type { Context } from "../../../shared/route.ts";
 import { appendRows, readHeads } from "../../../shared/table/ranked-list.ts";
 import type { Table } from "../../../shared/table/table.ts";
@@ -52,7 +52,7 @@ async function scene(domains: number, each: number) {
     if (index % each !== 0) continue;
     await table.commit(async () => {
       const given = [{ person: person("ada"), login }];
-      const { writes } = await planMailboxes(table, row, given, { now: now(), madeBy: undefined });
+      const { writes } = planMailboxes(await mailboxHeads(table, row), row, given, { now: now(), madeBy: undefined });
       return { value: undefined, writes };
     });
   }

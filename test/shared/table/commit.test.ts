@@ -30,7 +30,7 @@ async function raise(keys: readonly Key[], noteOrder: () => void = () => undefin
 
 const countAt = async (key: Key): Promise<number> => (await table.get(key, Counter))?.count ?? 0;
 
-test("a hundred at once that write to one item race once, then queue: none runs its plan more than three times", async () => {
+test("a hundred at once that write to one item queue for it: none runs its plan more than three times", async () => {
   const key = newKey();
   const runs = await Promise.all(Array.from({ length: 100 }, () => raise([key])));
   expect(await countAt(key)).toBe(100);

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { newGroup, newWorkspace } from "./support/auth.ts";
+import { uniqueName } from "./support/domains.ts";
+import { stranger } from "./support/forwarding.ts";
+import { home, person, send } from "./support/mailboxes.ts";
+import { statusesOf } from "./support/request.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
+import type { Account } from "./support/world.ts";
+
+type Adding = (account: Account) => Promise<{ path: string; body: (index: number) => object }>;
+
+/** What is added to each list, and what has to be there for it. */
+const lists: Record<string, Adding> = {
+  workspaces: async () => ({ path: "workspaces", body: (index) => ({ name: `Workspace ${index}` }) }),
+  domains: async (account) => {
+    const workspace_id = await newWorkspace(account, "All");
+    return { path: "domains", body: () => ({ name: uniqueName(), workspace_id }) };
+  },
+  mailboxes: async (account) => {
+    const { name: domain } = await home(account);
+    return { path: "mailboxes", body: (index) => ({ domain, ...person(`box${index}`) }) };
+  },
+  "DNS records": async (account) => {
+    const { name: domain } = await home(account);
+    const record = { domain, type: "A", value: "192.0.2.1" };
+    return { path: "dns-records", body: (index) => ({ ...record, name: `host${index}` }) };
+  },
+  tags: async () => ({ path: "tags", body: (index) => ({ name: `Tag ${index}` }) }),
+  "master passwords": async () => ({ path: "credentials", body: (index) => ({ name: `P ${index}`, generate: true }) }),
+  "forwarding rules": async () => ({ path: "forwarding", body: () => ({ target_email: stranger() }) }),
+  groups: async () => ({ path: "auth/groups", body: (index) => ({ name: `Group ${index}` }) }),
+  "members of a group": async (account) => ({
+    path: `auth/groups/${(await newGroup(account, "Staff")).id}/members`,
+    body: () => ({ subject_id: randomUUID(), subject_type: "user" }),
+  }),
+  "service accounts": async () => ({ path: "auth/service-accounts", body: (index) => ({ name: `Program ${index}` }) }),
+};
+
+test.each(Object.keys(lists))("a hundred %s added at once are all there", { timeout: 60_000 }, async (name) => {
+  const account = await newRoomyAccount();
+  const { path, body } = await (lists[name] as Adding)(account);
+  const count = async () => {
+    const listed = await send(account, "GET", path);
+    return Array.isArray(listed.body) ? listed.body.length : listed.body.total;
+  };
+  const before = await count();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => send(account, "POST", path, body(index))),
+  );
+  expect(statusesOf(answers)).toEqual(Array.from({ length: 100 }, () => 201));
+  expect(await count()).toBe(before + 100);
+});

@@ -16,7 +16,7 @@ import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
 import { isFound } from "./search.ts";
-import { accountSources, domainSources, singleSource } from "./sources.ts";
+import { accountSources, domainSources, singleSources } from "./sources.ts";
 import { mailboxViews } from "./view.ts";
 
 /** What narrows a list of mailboxes; all that is given must hold. */
@@ -119,9 +119,7 @@ async function sourcesOf(
     const isIn = domain && (workspace_id === undefined || domain.workspace_id === workspace_id);
     if (!isIn) return [];
     const isSeen = covers(permissions, "mailbox.view", scopesOfDomain(domain));
-    return isSeen
-      ? domainSources(moment, table, accountId, [domain])
-      : [await singleSource(accountId, [domain], context)];
+    return isSeen ? domainSources(moment, table, accountId, [domain]) : singleSources(accountId, [domain], context);
   }
   const isAll = covers(permissions, "mailbox.view", []);
   if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
@@ -129,7 +127,7 @@ async function sourcesOf(
   const domains = await domainsAtOnce(moment, accountId, wanted, context);
   if (!domains) throw tooMany();
   const sources = await domainSources(moment, table, accountId, domains);
-  return isAll ? sources : [...sources, await singleSource(accountId, undefined, context, workspace_id)];
+  return [...sources, ...(await singleSources(accountId, undefined, context, workspace_id))];
 }
 
 const tooMany = (): InvalidInput =>

@@ -71,7 +71,7 @@ export function planMailboxes(
   given: readonly New[],
   { now, madeBy }: { now: Date; madeBy: string | undefined },
 ): { mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] } {
-  const { account_id, id: domain_id } = domain;
+  const { id: domain_id } = domain;
   const at = now.toISOString();
   const mailboxes = given.map(({ person, login }, index): StoredMailbox => ({
     id: idWithOrdinal(all.next + index),

@@ -1,3 +1,4 @@
+import { scopesHeld } from "../auth/permissions.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import type { Context } from "../route.ts";
 import type { Source } from "../sources.ts";
@@ -25,15 +26,17 @@ export const domainSources = (
     })),
   );
 
-/** The mailboxes that grants name one by one, where nothing wider covers them. */
-export async function singleSource(
+/** The mailboxes that grants name one by one, where nothing wider covers them: no source where grants name none. */
+export async function singleSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,
   context: Context,
   workspaceId?: string,
-): Promise<Source<StoredMailbox>> {
+): Promise<Source<StoredMailbox>[]> {
+  const ids = scopesHeld(context.permissions, "mailbox.view", "mailbox");
+  if (ids === "all" || ids.length === 0) return [];
   const named = await mailboxesNamed(accountId, "mailbox.view", context, among);
   const isIn = ({ domain }: FoundMailbox): boolean => workspaceId === undefined || domain.workspace_id === workspaceId;
   const alone = named.filter(isIn).map(({ mailbox }) => mailbox);
-  return { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) };
+  return [{ total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }

@@ -12,19 +12,20 @@ export class ListChanged extends Error {}
 
 /** How lists are read together. */
 export type Moment = {
-  /** The lists, to be read in part. Their heads are read together. */
+  /** Lists, to be read in part. Their heads are read together. */
   open: <T>(lists: readonly Listed<T>[]) => Promise<Source<T>[]>;
   /**
-   * A part of several sources, and how much there is in all: of lists opened here, and of things that are found one by
-   * one, which are to be read after the lists were opened and before this.
+   * A part of several sources, and how much there is in all: of the lists that were opened since the last page, and of
+   * things that were found one by one after those were opened.
    */
   page: <T>(sources: readonly Source<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
 };
 
 /**
  * What `read` finds in lists, as if nobody changed them meanwhile: their rows are as many as their heads say, what the
- * rows stand for is there, and no head changed before all were read. Otherwise it reads again, up to 503 `busy`. One
- * list alone costs its head and its rows; of several the heads are compared while the rows are read.
+ * rows stand for is there, and of several the heads are those of one moment. Otherwise it reads again, up to 503 `busy`.
+ * One list alone costs its head and its rows; of several the heads are compared while the rows are read. Lists that are
+ * found by a page of others are of a later moment than these, unless things that were found one by one are beside them.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();
@@ -43,7 +44,8 @@ const nameOf = ({ partition, name }: List): string => `${partition} ${name}`;
 
 /** `torn` says in which blocks of a list deletions were seen at work: their bitmaps are read with its head. */
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
-  const opened: ListState[] = [];
+  const earlier: ListState[] = [];
+  let opened: ListState[] = [];
   const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): Source<T> => ({
     total: state.live,
     read: async (skip, take) => {
@@ -57,12 +59,12 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       return [...found];
     },
   });
-  const compareHeads = async (): Promise<void> => {
+  const compare = async (states: readonly ListState[]): Promise<void> => {
     const heads = await readHeads(
       table,
-      opened.map(({ list }) => list),
+      states.map(({ list }) => list),
     );
-    if (heads.some(({ version }, index) => version !== opened[index]?.version)) throw new ListChanged();
+    if (heads.some(({ version }, index) => version !== states[index]?.version)) throw new ListChanged();
   };
   return {
     open: async (lists) => {
@@ -78,8 +80,12 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       });
     },
     page: async (sources, skip, take) => {
-      const isAlone = opened.length <= 1 && sources.length <= 1;
-      const [rows] = await Promise.all([readAcross(sources, skip, take), isAlone ? undefined : compareHeads()]);
+      // Where the others are may have changed with what the lists before this page say.
+      const hasOthers = sources.length > opened.length;
+      const compared = hasOthers ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
+      earlier.push(...opened);
+      opened = [];
+      const [rows] = await Promise.all([readAcross(sources, skip, take), compare(compared)]);
       return { rows, total: totalOf(sources) };
     },
   };

@@ -1,7 +1,9 @@
 import { Problem } from "../errors.ts";
 import { backOff } from "./back-off.ts";
 
-const attempts = 16;
+const attempts = 30;
+/** Readers are in nobody's way: a short wait does. */
+const longestStep = 4;
 
 /**
  * What a reading finds that may see that somebody changed things meanwhile, which it says by undefined: it is done again,
@@ -9,7 +11,7 @@ const attempts = 16;
  */
 export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 1) await backOff(attempt - 1);
+    if (attempt > 1) await backOff(Math.min(attempt - 1, longestStep));
     const found = await read();
     if (found !== undefined) return found;
   }

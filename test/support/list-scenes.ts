@@ -10,7 +10,7 @@ import { firstOf, host } from "./dedicated-ips.ts";
 import { connected, uniqueName } from "./domains.ts";
 import { stranger } from "./forwarding.ts";
 import { added, home, send } from "./mailboxes.ts";
-import { request, type Answer } from "./request.ts";
+import type { Answer } from "./request.ts";
 import { newRoomyAccount } from "./roomy.ts";
 import { acceptingUrl } from "./webhook-receiver.ts";
 import { grant, newAccount, newMember, newSuperAdmin, newUser, testTable, type Account, type User } from "./world.ts";
@@ -26,7 +26,7 @@ export type Happening = {
   after: () => Promise<unknown>;
 };
 
-export type Scene = { readings: Reading[]; happenings: Happening[] };
+export type Scene = { readings: readonly Reading[]; happenings: Happening[] };
 
 const nothing = async (): Promise<unknown> => undefined;
 
@@ -59,7 +59,11 @@ async function simple(route: string, path: string, body: () => object | Promise<
   const stable = [await add(), await add()];
   const remove = (id: string) => made(send(account, "DELETE", `${path}/${id}`));
   const reading = { route, path: pathOf(account, path), as: account.owner, stable };
-  return { account, readings: [reading], happenings: comingAndGoing(path, isKept ? { add } : { add, remove }) };
+  return {
+    account,
+    readings: [reading] as const,
+    happenings: comingAndGoing(path, isKept ? { add } : { add, remove }),
+  };
 }
 
 const tags = () => simple("tags.list", "tags", () => ({ name: uniqueName("tag") }));
@@ -71,7 +75,7 @@ const programs = () =>
 
 async function workspaces(): Promise<Scene> {
   const scene = await simple("workspaces.list", "workspaces", () => ({ name: uniqueName("workspace") }));
-  const [{ stable = [], path = "" } = {}] = scene.readings;
+  const [{ stable, path }] = scene.readings;
   const scopes = stable.map((id) => ({
     capability: "workspace.view" as const,
     scope: { type: "workspace" as const, id },
@@ -116,11 +120,20 @@ async function money(): Promise<Scene> {
     table.commit(async () => {
       const { state } = await readList(table, invoicesOf(account.id));
       const id = idWithOrdinal(state.next);
-      const at = new Date().toISOString();
       const invoice: StoredInvoice = {
-        ...{ id, account_id: account.id, customer_name: "Test", number: `T-${state.next}`, date: at },
-        ...{ period_start: "2026-01-01", period_end: "2026-01-31", amount: "1.00", currency: "USD" },
-        ...{ status: "paid", lines: [], total: 100, version: 1 },
+        id,
+        account_id: account.id,
+        customer_name: "Test",
+        number: `T-${state.next}`,
+        date: new Date().toISOString(),
+        period_start: "2026-01-01",
+        period_end: "2026-01-31",
+        amount: "1.00",
+        currency: "USD",
+        status: "paid",
+        lines: [],
+        total: 100,
+        version: 1,
       };
       return { value: id, writes: appendRows(state, [invoice]) };
     });
@@ -222,7 +235,7 @@ async function access(): Promise<Scene> {
 /** Two workspaces with domains that move between them, come and go, with mailboxes and records. */
 async function domains(): Promise<Scene> {
   const account = await newRoomyAccount();
-  const [one = "", other = ""] = [await newWorkspace(account, "One"), await newWorkspace(account, "Other")];
+  const [one, other] = [await newWorkspace(account, "One"), await newWorkspace(account, "Other")];
   const [first, second, rover] = [
     await home(account, { workspaceId: one }),
     await home(account, { workspaceId: other }),
@@ -243,6 +256,12 @@ async function domains(): Promise<Scene> {
   const some = await newMember(account, ...views);
   // Of one workspace, and of the domain that moves, wherever it is.
   const ofOne = await newMember(account, ...views.filter(({ scope }) => scope.id !== other));
+  // Of one workspace, and of one mailbox of the domain that moves.
+  const ofMailbox = await newMember(
+    account,
+    { capability: "mailbox.view", scope: { type: "workspace", id: one } },
+    { capability: "mailbox.view", scope: { type: "mailbox", id: inRover } },
+  );
   let at = one;
   const move = async () => {
     at = at === one ? other : one;
@@ -276,6 +295,7 @@ async function domains(): Promise<Scene> {
       reading("mailboxes.list", "mailboxes?search=ada", [inFirst, inSecond, inRover]),
       reading("mailboxes.list", "mailboxes", [inFirst, inSecond, inRover], some),
       reading("mailboxes.list", "mailboxes", [inFirst, inRover], ofOne),
+      reading("mailboxes.list", "mailboxes", [inFirst, inRover], ofMailbox),
       reading("dns_records.list", "dns-records", records),
       reading("dns_records.list", "dns-records?type=A", records),
       reading("dns_records.list", `dns-records?domain=${first.name}`, records.slice(0, 1)),
@@ -303,9 +323,9 @@ async function domains(): Promise<Scene> {
 async function accounts(): Promise<Scene> {
   const clientId = randomUUID();
   const [one, other, claimed] = [
-    await newAccount({ clientId }),
-    await newAccount({ clientId }),
-    await newAccount({ clientId }),
+    await newRoomyAccount({ clientId }),
+    await newRoomyAccount({ clientId }),
+    await newRoomyAccount({ clientId }),
   ];
   const group = await newGroup(claimed, "Staff");
   const [user, member, all] = [claiming(group), newUser(), await newSuperAdmin()];

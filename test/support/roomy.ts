@@ -5,8 +5,8 @@ import { newAccount, testTable, type Account } from "./world.ts";
 const roomy = { perMinute: 6_000_000, burst: 1_000_000 };
 
 /** A new account whose limits are too wide to be met: for tests that send many requests. */
-export async function newRoomyAccount(): Promise<Account> {
-  const account = await newAccount();
+export async function newRoomyAccount(options: Parameters<typeof newAccount>[0] = {}): Promise<Account> {
+  const account = await newAccount(options);
   const classes = Object.fromEntries(limitClassNames.map((name) => [name, roomy]));
   await testTable().attempt({ put: { ...limitsKey(account.id), classes } });
   return account;

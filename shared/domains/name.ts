@@ -27,6 +27,12 @@ export function readName(given: string): NameReading {
   return { name: read.value };
 }
 
+/** Top-level names for special use (RFC 6761 and its registry), which the list of public suffixes may or may not have. */
+const specialUse = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
+
+/** Whether a name, in its one spelling, is under a top-level name for special use: not on the public internet. */
+export const isSpecialUse = (name: string): boolean => specialUse.has(name.split(".").at(-1) ?? "");
+
 function spelled(given: string): string {
   const read = readName(given);
   return "name" in read ? read.name : given;

@@ -1,17 +1,14 @@
 import { parse } from "tldts";
 
-import { DomainName, readName } from "./name.ts";
+import { DomainName, isSpecialUse, readName } from "./name.ts";
 
 // Only what takes or sells new names imports this: the list of public suffixes costs a cold start some 20 ms.
-
-/** Special-use names (RFC 6761 and its registry) that the list of public suffixes may or may not have. */
-const reserved = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
 
 /** What keeps a name, in its one spelling, from being a domain of a customer; undefined when nothing does. */
 function suffixFault(name: string): string | undefined {
   const { isIcann, isPrivate, domain, publicSuffix } = parse(name, { allowPrivateDomains: true });
   const last = name.split(".").at(-1) ?? "";
-  if (reserved.has(last)) return `Names under .${last} are reserved: they are not on the public internet`;
+  if (isSpecialUse(name)) return `Names under .${last} are reserved: they are not on the public internet`;
   if (!isIcann && !isPrivate) return `.${last} is not a top-level domain`;
   if (domain === null) return `${publicSuffix ?? name} is a public suffix: names are registered under it`;
   return undefined;

@@ -13,19 +13,10 @@ import { domainDetail } from "./detail.ts";
 import { DmarcPolicy, domainKind, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { notReady } from "./not-ready.ts";
+import { RedirectUrl } from "./redirect-url.ts";
 import { dmarcRecord } from "./system-records.ts";
 import { domainViews } from "./view.ts";
 import { becoming } from "./work.ts";
-
-function isAnonymous(url: string): boolean {
-  const { username = "", password = "" } = URL.parse(url) ?? {};
-  return username === "" && password === "";
-}
-
-const RedirectUrl = z
-  .url({ protocol: /^https?$/, error: "Write a full address such as https://www.example.com/" })
-  .max(2_048)
-  .refine(isAnonymous, { error: "Leave the user name and password out of the address" });
 
 const Email = z.email().max(254).toLowerCase();
 
@@ -37,7 +28,8 @@ export const DomainSettings = z
         "Whether its registration is renewed when it ends. It can only be switched off so far: renewals cannot be paid from the wallet yet.",
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
-      description: "Where the domain's website is to redirect to: http or https; null for nowhere.",
+      description:
+        "Where the domain's website is to redirect to: an http or https address of at most 2,048 characters, whose host is a public domain name, without credentials, and without characters that browsers would mend, such as spaces and backslashes. Kept as browsers write it. Null for nowhere.",
     }),
     dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
     dmarc_report_email: Email.nullable().optional().meta({

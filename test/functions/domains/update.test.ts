@@ -96,6 +96,7 @@ const refused: [body: object, loc: unknown[]][] = [
   [{ redirect_url: "javascript:alert(1)" }, ["body", "redirect_url"]],
   [{ redirect_url: "https://me:secret@example.com/" }, ["body", "redirect_url"]],
   [{ redirect_url: `https://example.com/${"a".repeat(2_048)}` }, ["body", "redirect_url"]],
+  [{ redirect_url: "https://a.com\\@evil.com/" }, ["body", "redirect_url"]],
   [{ dmarc_policy: "delete" }, ["body", "dmarc_policy"]],
   [{ dmarc_report_email: "me" }, ["body", "dmarc_report_email"]],
   [{ dmarc_report_email: "me@example.com, you@example.com" }, ["body", "dmarc_report_email"]],

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { InvalidInput, type ValidationError } from "./errors.ts";
 import { parseTags, type Tags } from "./etag.ts";
 import type { Route } from "./route.ts";
+import { inWords } from "./words.ts";
 
 /** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
 export type RawInput = {
@@ -25,7 +26,7 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
   const errors: ValidationError[] = [];
   const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: headersOf(route, raw, errors) };
   for (const part of ["params", "query", "body"] as const) {
-    const result = route[part].safeParse(raw[part], { reportInput: true });
+    const result = route[part].safeParse(raw[part], { reportInput: true, error: inWords });
     if (result.success) parsed[part] = result.data;
     else addErrors(errors, places[part], result.error.issues);
   }
@@ -109,6 +110,8 @@ function typeOf(issue: Issue): string {
           : "greater_than_equal";
     case "too_big":
       return issue.origin === "string" ? "string_too_long" : issue.origin === "array" ? "too_long" : "less_than_equal";
+    case "custom":
+      return typeof issue.params?.["type"] === "string" ? issue.params["type"] : "value_error";
     default:
       return "value_error";
   }

@@ -34,7 +34,7 @@ export const moneyUpTo = (most: number) =>
   z
     .union(
       [
-        z.string().regex(written),
+        z.string().regex(written, { abort: true }),
         z
           .number()
           .min(1 / unit)

@@ -10,7 +10,7 @@ import type { Context } from "./route.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Reader } from "./table/table.ts";
 import type { Key } from "./table/writes.ts";
-import { visibleText, visibleTextError } from "./text.ts";
+import { foldedName, line, orNothing } from "./text.ts";
 import { Timestamp } from "./time.ts";
 
 /*
@@ -22,7 +22,7 @@ const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`
 const keyOf = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 function nameKey(accountId: string, name: string): Key {
-  const folded = createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex");
+  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `TAG_NAME#${folded}` };
 }
 
@@ -33,18 +33,14 @@ export const TagParams = z.strictObject({
 
 export const NewTag = z
   .strictObject({
-    name: z.string().trim().min(1).max(50).regex(visibleText, { error: visibleTextError }).meta({
-      description: "The tag's name: 1 to 50 characters after trimming, unique in the account ignoring case.",
-    }),
+    name: line({ most: 50, description: "The tag's name, unique in the account ignoring case." }),
     color_hex: z
       .string()
       .regex(/^#[0-9a-fA-F]{6}$/, { error: "Write a colour such as #1a7f37" })
       .nullable()
       .optional()
       .meta({ description: "A colour for people's screens, such as `#1a7f37`." }),
-    description: z.string().trim().max(500).regex(visibleText, { error: visibleTextError }).nullable().optional().meta({
-      description: "What the tag is for, up to 500 characters.",
-    }),
+    description: orNothing(line({ least: 0, most: 500, description: "What the tag is for." })),
   })
   .meta({ id: "TagCreate", description: "A new tag." });
 

@@ -11,7 +11,7 @@ import type { Context } from "./route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "./table/ranked-list.ts";
 import type { Reader } from "./table/table.ts";
 import type { Key, Write } from "./table/writes.ts";
-import { visibleText, visibleTextError } from "./text.ts";
+import { foldedName, line } from "./text.ts";
 import { Timestamp } from "./time.ts";
 
 /*
@@ -21,14 +21,15 @@ import { Timestamp } from "./time.ts";
  */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** Case and Unicode composition make no difference; hashed because a sort key has room for 1,024 bytes. */
+/** Hashed because a sort key has room for 1,024 bytes. */
 export function nameKey(accountId: string, name: string): Key {
-  const folded = createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex");
+  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
 }
 
-export const WorkspaceName = z.string().trim().min(1).max(255).regex(visibleText, { error: visibleTextError }).meta({
-  description: "The workspace's name: 1 to 255 characters after trimming, unique in the account ignoring case.",
+export const WorkspaceName = line({
+  most: 255,
+  description: "The workspace's name, unique in the account ignoring case.",
 });
 
 export const WorkspaceParams = z.strictObject({

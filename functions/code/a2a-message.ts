@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { idOfWords } from "../../shared/ids.ts";
+import { inWords } from "../../shared/words.ts";
 import { A2aError } from "./a2a-errors.ts";
 import { CallerId, CodeRequest, type CodeResponse } from "./envelope.ts";
 import type { Run } from "./execute.ts";
@@ -78,7 +79,7 @@ function outputTypeOf(accepted: readonly string[]): string {
 }
 
 function parsed<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
-  const { success, data, error } = schema.safeParse(value);
+  const { success, data, error } = schema.safeParse(value, { error: inWords });
   if (success) return data;
   const issues = error.issues.slice(0, 5).map(({ path, message }) => `${[place, ...path].join(".")}: ${message}`);
   throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Response } from "../../shared/answer.ts";
 import { Problem, problemBody } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";
+import { inWords } from "../../shared/words.ts";
 import { brief } from "./brief.ts";
 import { CodeResponse } from "./envelope.ts";
 import { execute, refusal } from "./execute.ts";
@@ -23,7 +24,7 @@ export async function callTool(
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
-  const given = ToolArguments.safeParse(params["arguments"]);
+  const given = ToolArguments.safeParse(params["arguments"], { error: inWords });
   const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
   const results = given.data?.results ?? resultsUnsaid[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : brief(envelope));

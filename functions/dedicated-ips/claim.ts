@@ -2,10 +2,11 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { claimIp } from "../../shared/dedicated-ips/claim.ts";
-import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
+import { line } from "../../shared/text.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.claim",
@@ -24,7 +25,7 @@ export const route = defineRoute({
         description: "An option of `dedicated_ips.available_options`.",
         examples: ["eu-frankfurt"],
       }),
-      name: IpName.optional().meta({ description: "What it is to be called; its host's name if not given." }),
+      name: line({ most: 100, description: "What it is to be called; its host's name if not given." }).optional(),
     })
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
   status: 201,

@@ -6,7 +6,7 @@ import { DomainRef } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http.ts";
 import { addMailbox } from "../../shared/mailboxes/add.ts";
 import { LocalPart } from "../../shared/mailboxes/local-part.ts";
-import { Mailbox, PersonName } from "../../shared/mailboxes/mailbox.ts";
+import { Mailbox, personName } from "../../shared/mailboxes/mailbox.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
 
@@ -25,8 +25,8 @@ export const route = defineRoute({
     .strictObject({
       domain: DomainRef,
       local_part: LocalPart,
-      first_name: PersonName.meta({ description: "Given name of who has it: 1 to 100 characters." }),
-      last_name: PersonName.meta({ description: "Family name of who has it: 1 to 100 characters." }),
+      first_name: personName("Given name of who has it."),
+      last_name: personName("Family name of who has it."),
     })
     .meta({ id: "MailboxCreate", description: "A new mailbox." }),
   status: 201,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { http } from "../../shared/http.ts";
 import { changeMailbox } from "../../shared/mailboxes/change.ts";
 import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { Mailbox, PersonName } from "../../shared/mailboxes/mailbox.ts";
+import { Mailbox, personName } from "../../shared/mailboxes/mailbox.ts";
 import { defineRoute } from "../../shared/route.ts";
 
 export const route = defineRoute({
@@ -18,8 +18,8 @@ export const route = defineRoute({
   params: MailboxParams,
   body: z
     .strictObject({
-      first_name: PersonName.optional().meta({ description: "Given name of who has it: 1 to 100 characters." }),
-      last_name: PersonName.optional().meta({ description: "Family name of who has it: 1 to 100 characters." }),
+      first_name: personName("Given name of who has it.").optional(),
+      last_name: personName("Family name of who has it.").optional(),
     })
     .meta({ id: "MailboxUpdate", description: "What changes of a mailbox's profile." }),
   output: Mailbox,

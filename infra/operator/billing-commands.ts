@@ -15,7 +15,7 @@ import { createLog } from "../../shared/log.ts";
 import { minorUnits, money, moneyUpTo } from "../../shared/money.ts";
 import { inParallel } from "../../shared/parallel.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { visibleText, visibleTextError } from "../../shared/text.ts";
+import { line } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const Amount = z
@@ -118,7 +118,7 @@ export const billingCommands: Record<string, Command> = {
       id: { description: "Your id for it: the same id is credited once.", schema: z.string().regex(/^[\w.-]{1,64}$/) },
       reason: {
         description: "What the customer reads.",
-        schema: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }),
+        schema: line({ most: 200, description: "What the customer reads." }),
       },
     },
     run: (table, { account: accountId = "", amount = "", id = "", reason = "" }) =>

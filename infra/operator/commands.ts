@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/accounts/operate.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/auth/assignments.ts";
@@ -8,10 +6,10 @@ import { operatorCommit } from "../../shared/changes/operator.ts";
 import { notFound } from "../../shared/errors.ts";
 import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { visibleText, visibleTextError } from "../../shared/text.ts";
+import { line } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
-const Name = z.string().trim().min(1).max(255).regex(visibleText, { error: visibleTextError });
+const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const account = { description: "The account's id.", schema: Id };
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
@@ -79,7 +77,7 @@ const accountResult = ({
 export const commands: Record<string, Command> = {
   "client create": {
     summary: "Register a client, the customer that accounts belong to.",
-    options: { name: { description: "The client's name.", schema: Name } },
+    options: { name: named("The client's name.") },
     run: async (table, options) => {
       const client = await createClient(table, option(options, "name"));
       return { client_id: client.id, name: client.name };
@@ -89,7 +87,7 @@ export const commands: Record<string, Command> = {
     summary: "Create an account of a client with its first owner.",
     options: {
       client: { description: "The client's id.", schema: Id },
-      name: { description: "The account's display name.", schema: Name },
+      name: named("The account's display name."),
       owner: { description: "The first owner's user id: the `id` that GET /v1/public/me shows them.", schema: Id },
     },
     run: async (table, options) => {

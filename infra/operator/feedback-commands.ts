@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { clock } from "../../shared/clock.ts";
-import { FeedbackStatus, FeedbackText } from "../../shared/feedback/feedback.ts";
+import { FeedbackStatus, longestText } from "../../shared/feedback/feedback.ts";
 import { getFeedback, listFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
+import { lines } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const pageSize = 25;
@@ -59,7 +60,7 @@ export const feedbackCommands: Record<string, Command> = {
       status: { description: `One of ${statuses}.`, schema: Status },
       notes: {
         description: "What the customer reads about it; empty takes it away.",
-        schema: FeedbackText.optional(),
+        schema: lines({ least: 0, most: longestText, description: "What the customer reads about it." }).optional(),
       },
     },
     run: async (table, { id: feedbackId = "", status, notes }) => {

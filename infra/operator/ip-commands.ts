@@ -11,7 +11,7 @@ import { addStock, listStock, returnStock, withdrawStock } from "../../shared/de
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
 import { readEndpoint } from "../../shared/endpoint.ts";
 import { Id } from "../../shared/ids.ts";
-import { visibleText, visibleTextError } from "../../shared/text.ts";
+import { line } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const Address = z
@@ -82,7 +82,7 @@ export const ipCommands: Record<string, Command> = {
       id,
       reason: {
         description: "What the customer reads.",
-        schema: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }).optional(),
+        schema: line({ most: 200, description: "What the customer reads." }).optional(),
       },
     },
     run: async (table, { account: accountId = "", id: ipId = "", reason }) => {

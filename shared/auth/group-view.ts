@@ -4,28 +4,19 @@ import { AccountParams } from "../accounts/account.ts";
 import { Attributes } from "../attributes.ts";
 import { defineKind } from "../changes/kind.ts";
 import { Id } from "../ids.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line, lines, orNothing } from "../text.ts";
 import { withAncestors, type GroupsRecord } from "./access.ts";
 import { capabilities, Capability, RoleKey } from "./capabilities.ts";
 import { capabilitiesOf, ResourceType } from "./permissions.ts";
 
 export const GroupParams = AccountParams.extend({ group_id: Id.meta({ description: "The group's id." }) });
 
-export const GroupName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(255)
-  .regex(visibleText, { error: visibleTextError })
-  .regex(/^[^/]*$/, { error: "A slash is not allowed: it separates the names in a path" })
-  .meta({ description: "The group's name: 1 to 255 characters without a slash, unique in the account ignoring case." });
+export const GroupName = line({
+  most: 255,
+  description: "The group's name, unique in the account ignoring case, without a slash.",
+}).regex(/^[^/]*$/, { error: "A slash is not allowed: it separates the names in a path" });
 
-export const GroupDescription = z
-  .string()
-  .max(2_000)
-  .regex(/^(?:[^\p{Cc}\p{Cs}]|[\n\t])*$/u, { error: "Control characters and unpaired surrogates are not allowed" })
-  .nullish()
-  .meta({ description: "A description for people; up to 2,000 characters." });
+export const GroupDescription = orNothing(lines({ least: 0, most: 2_000, description: "A description for people." }));
 
 export const GroupAttributes = Attributes.nullish().meta({
   description: "Anything of your own to keep with the group; up to 8 KiB of JSON, 20 levels deep.",

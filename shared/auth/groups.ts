@@ -10,6 +10,7 @@ import type { Context } from "../route.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
+import { foldedName } from "../text.ts";
 import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { groupKind, groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
@@ -25,7 +26,7 @@ export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${ac
 const keyOf = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 export const nameKey = (accountId: string, name: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
-  SK: `GROUP_NAME#${createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex")}`,
+  SK: `GROUP_NAME#${createHash("sha256").update(foldedName(name)).digest("hex")}`,
 });
 
 const deepest = 16;

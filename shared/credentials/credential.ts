@@ -6,7 +6,7 @@ import type { Family } from "../scoped/family.ts";
 import { MailScopeType, scopeKey, type MailScope } from "../scoped/scope.ts";
 import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { Timestamp } from "../time.ts";
 
 /*
@@ -18,9 +18,7 @@ const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${acco
 export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
   scopeKey(accountId, "MASTER", scope, credentialId);
 
-export const CredentialName = z.string().trim().min(1).max(100).regex(visibleText, { error: visibleTextError }).meta({
-  description: "What it is called: 1 to 100 characters after trimming.",
-});
+export const CredentialName = line({ most: 100, description: "What it is called." });
 
 export const Credential = z
   .object({

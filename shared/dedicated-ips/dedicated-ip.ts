@@ -5,7 +5,7 @@ import { Id, ordinalOf } from "../ids.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { Timestamp } from "../time.ts";
 
 /*
@@ -36,13 +36,7 @@ export const IpStatus = z.enum([
 ]);
 export type IpStatus = z.output<typeof IpStatus>;
 
-export const IpName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(visibleText, { error: visibleTextError })
-  .meta({ description: "What it is called: 1 to 100 characters after trimming." });
+export const IpName = line({ most: 100, description: "What it is called." });
 
 const SetupRecord = z
   .object({

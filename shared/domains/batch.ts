@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 import { Timestamp } from "../time.ts";
-import { ContactInfo } from "./contact.ts";
+import { StoredContact } from "./contact.ts";
 
 /*
  * Access patterns
@@ -19,7 +19,7 @@ export const StoredBatch = z.object({
   id: z.string(),
   account_id: z.string(),
   workspace_id: z.string(),
-  contact: ContactInfo,
+  contact: StoredContact,
   waiting: z.array(z.object({ name: z.string(), price: z.int() })),
   created_at: Timestamp,
   version: z.int(),

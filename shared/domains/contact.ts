@@ -1,11 +1,10 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import * as z from "zod";
 
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { isCountry } from "./countries.ts";
 
-const text = (most: number, description: string) =>
-  z.string().trim().min(1).max(most).regex(visibleText, { error: visibleTextError }).meta({ description });
+const text = (most: number, description: string) => line({ most, description });
 
 const isPhone = (given: string): boolean => {
   const phone = parsePhoneNumberFromString(given);
@@ -35,3 +34,17 @@ export const ContactInfo = z
       .meta({ description: "ISO 3166-1 alpha-2.", examples: ["US"] }),
   })
   .meta({ id: "DomainContact", description: "Who registers the domains." });
+
+/** A contact as it is stored: what was let in once is read for ever, whatever is let in since. */
+export const StoredContact = z.object({
+  first_name: z.string(),
+  last_name: z.string(),
+  organization: z.string(),
+  email: z.string(),
+  phone: z.string(),
+  address_1: z.string(),
+  city: z.string(),
+  state: z.string(),
+  zip: z.string(),
+  country: z.string(),
+});

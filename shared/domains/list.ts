@@ -11,7 +11,7 @@ import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { tagsAmong } from "../tags.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { domainsAmong } from "./among.ts";
 import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
@@ -22,9 +22,10 @@ export const domainQuery = {
   workspace_id: Id.optional().meta({ description: "Only the domains of this workspace." }),
   status: DomainStatus.optional().meta({ description: "Only domains with this status." }),
   tag_id: Id.optional().meta({ description: "Only domains with this tag." }),
-  search: z.string().trim().min(1).max(253).regex(visibleText, { error: visibleTextError }).optional().meta({
+  search: line({
+    most: 253,
     description: "Only domains whose name, in either of its forms, has this in it.",
-  }),
+  }).optional(),
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
 

@@ -5,7 +5,7 @@ import { defineKind } from "../changes/kind.ts";
 import { Id, ordinalOf } from "../ids.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { visibleLines, visibleLinesError, visibleText, visibleTextError } from "../text.ts";
+import { line, lines } from "../text.ts";
 import { Timestamp } from "../time.ts";
 
 /*
@@ -29,28 +29,18 @@ export const feedbackPlaceKey = (id: string): Key => ({ PK: `FEEDBACK#${id}`, SK
 
 export const FeedbackPointer = z.object({ account_id: z.string(), id: z.string() });
 
+export const longestText = 10_000;
+
 const FeedbackCategory = z.enum(["bug_report", "product_feedback", "feature_request", "other"]);
 
 export const FeedbackStatus = z.enum(["new", "in_review", "planned", "done", "declined"]);
 export type FeedbackStatus = z.output<typeof FeedbackStatus>;
 
-/** Text of several lines, which end with a line feed wherever it was written. */
-export const FeedbackText = z
-  .string()
-  .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
-  .trim()
-  .max(10_000)
-  .regex(visibleLines, { error: visibleLinesError });
-
 export const NewFeedback = z
   .strictObject({
     category: FeedbackCategory.meta({ description: "What kind of feedback it is." }),
-    title: z.string().trim().min(1).max(200).regex(visibleText, { error: visibleTextError }).meta({
-      description: "What it is about, in one line: 1 to 200 characters after trimming.",
-    }),
-    description: FeedbackText.min(1).meta({
-      description: "All there is to say, in as many lines as it takes: 1 to 10,000 characters after trimming.",
-    }),
+    title: line({ most: 200, description: "What it is about." }),
+    description: lines({ most: longestText, description: "All there is to say." }),
     attributes: Attributes.nullish().meta({
       description: "What may help to understand it, such as a version; up to 8 KiB of JSON, 20 levels deep.",
     }),

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
+import { inWords } from "../words.ts";
 import { localPartFault } from "./local-part.ts";
-import { Mailbox, PersonName } from "./mailbox.ts";
+import { Mailbox, personName } from "./mailbox.ts";
 import type { Person } from "./plan.ts";
 
 const text = (description: string) => z.string().max(1_000).meta({ description });
@@ -48,10 +49,12 @@ export type BulkAnswer = z.output<typeof BulkAnswer>;
 /** A mailbox that may be created, and its place in the request. */
 export type Candidate = { index: number; person: Person };
 
+const Name = personName("A name of a person.");
+
 /** What is wrong with the names of an item; undefined when nothing is. */
 function nameFault(item: BulkItem): string | undefined {
   for (const member of ["first_name", "last_name"] as const) {
-    const issue = PersonName.safeParse(item[member]).error?.issues[0];
+    const issue = Name.safeParse(item[member], { error: inWords }).error?.issues[0];
     if (issue) return `${member}: ${issue.message}`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 
 import { covers } from "../auth/permissions.ts";
 import { domainsAmong } from "../domains/among.ts";
@@ -11,7 +11,7 @@ import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
 import { totalOf, type Source } from "../sources.ts";
 import { atOneMoment, ListChanged, type Moment } from "../table/moment.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
@@ -23,18 +23,13 @@ import { mailboxViews } from "./view.ts";
 export const mailboxQuery = {
   domain: DomainRef.optional().meta({ description: "Only the mailboxes of this domain, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "Only the mailboxes of this workspace's domains." }),
-  search: z
-    .string()
-    .trim()
+  search: line({
+    most: 320,
+    description:
+      "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
+  })
     .toLowerCase()
-    .min(1)
-    .max(320)
-    .regex(visibleText, { error: visibleTextError })
-    .optional()
-    .meta({
-      description:
-        "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
-    }),
+    .optional(),
 };
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 

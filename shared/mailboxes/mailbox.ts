@@ -4,7 +4,7 @@ import { defineKind } from "../changes/kind.ts";
 import { Id, ordinalOf } from "../ids.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line } from "../text.ts";
 import { Timestamp } from "../time.ts";
 
 /*
@@ -41,7 +41,7 @@ export type StoredAddress = z.output<typeof StoredAddress>;
 
 const MailboxStatus = z.enum(["provisioning", "active", "paused", "suspended", "deleting"]);
 
-export const PersonName = z.string().trim().min(1).max(100).regex(visibleText, { error: visibleTextError });
+export const personName = (description: string) => line({ most: 100, description });
 
 export const Alias = z
   .object({

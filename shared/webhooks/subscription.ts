@@ -4,7 +4,7 @@ import { requireToHold } from "../auth/escalation.ts";
 import { eventTypes } from "../changes/kinds.ts";
 import type { Context } from "../route.ts";
 import { runtime } from "../runtime.ts";
-import { visibleText, visibleTextError } from "../text.ts";
+import { line, orNothing } from "../text.ts";
 import { checkUrl } from "./address.ts";
 import { EventPattern, matches } from "./filters.ts";
 
@@ -43,12 +43,7 @@ export const EventTypes = z
   })
   .meta({ description: "Which events to get: 1 to 50 event types, prefixes with `.*`, or `*` for every event." });
 
-export const WebhookDescription = z
-  .string()
-  .max(500)
-  .regex(visibleText, { error: visibleTextError })
-  .nullish()
-  .meta({ description: "What it is for: at most 500 characters." });
+export const WebhookDescription = orNothing(line({ least: 0, most: 500, description: "What it is for." }));
 
 /** The event types, as a sentence of a route's description. */
 export const eventTypesNote = `Event types: ${known.map(({ type }) => `\`${type}\``).join(", ")}.`;

@@ -5,7 +5,7 @@ import { ServiceAccountWithToken } from "../../../shared/auth/service-account-vi
 import { createServiceAccount } from "../../../shared/auth/service-accounts.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
-import { visibleText, visibleTextError } from "../../../shared/text.ts";
+import { line } from "../../../shared/text.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.create",
@@ -20,13 +20,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      name: z
-        .string()
-        .trim()
-        .min(1)
-        .max(120)
-        .regex(visibleText, { error: visibleTextError })
-        .meta({ description: "A name to know it by: 1 to 120 characters." }),
+      name: line({ most: 120, description: "A name to know it by." }),
       expires_at: z.iso
         .datetime({ offset: true, abort: true })
         .refine((at) => Date.parse(at) > Date.now(), { error: "This is not in the future" })

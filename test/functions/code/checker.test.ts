@@ -100,18 +100,20 @@ test("an unknown argument is answered with the one that was meant, a missing one
 
 test("every literal is checked by the schemas of its function", () => {
   expect(faultsOf('accounts.list(page=0,\n page_size=101, status="open", client_id=12)')).toEqual([
-    "2:42 invalid_argument accounts.list does not take this client_id: Invalid input: expected string, received number.",
-    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*"active"/),
-    "1:20 invalid_argument accounts.list does not take this page: Too small: expected number to be >=1.",
-    "2:12 invalid_argument accounts.list does not take this page_size: Too big: expected number to be <=100.",
+    "2:42 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
+    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*active/),
+    "1:20 invalid_argument accounts.list does not take this page: Write a number of at least 1.",
+    "2:12 invalid_argument accounts.list does not take this page_size: Write a number of at most 100.",
   ]);
 });
 
 test("a mistake inside a list or dict is shown at its own place", () => {
   const program = 'contacts.add(list=[{"email": "a"},\n  {"email": 1, "tags": [1, "x"], "more": 2}, {}])';
   expect(faultsOf(program, withContacts)).toEqual([
-    expect.stringContaining("2:4 invalid_argument contacts.add does not take this list[1].email: Invalid input"),
-    expect.stringContaining("2:28 invalid_argument contacts.add does not take this list[1].tags[1]: Invalid input"),
+    expect.stringContaining(
+      "2:4 invalid_argument contacts.add does not take this list[1].email: Write a string, not a number.",
+    ),
+    expect.stringContaining("2:28 invalid_argument contacts.add does not take this list[1].tags[1]: Write a number"),
     "2:34 invalid_argument contacts.add does not take this list[1].more: This member is not known here.",
     "2:46 invalid_argument contacts.add does not take this list[2].email: This is required.",
   ]);
@@ -179,7 +181,7 @@ test("a program that is partly known is checked as far as it is: only the rest w
   const program = (list: string) => `p = contacts.get()\ncontacts.add(list=${list}, page=p)`;
   expect(faultsOf(program('[{"email": p, "tags": [p, 1]}, p]'), withContacts)).toEqual([]);
   expect(faultsOf(program('[{"email": p, "tags": [p, "x"], "more": 1}, {"tags": p}]'), withContacts)).toEqual([
-    expect.stringContaining("does not take this list[0].tags[1]: Invalid input"),
+    expect.stringContaining("does not take this list[0].tags[1]: Write a number"),
     expect.stringContaining("does not take this list[0].more: This member is not known here."),
     expect.stringContaining("does not take this list[1].email: This is required."),
   ]);

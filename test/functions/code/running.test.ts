@@ -92,7 +92,7 @@ test("an argument made at run time is checked before its call, and told with its
     column: 33,
     detail: [{ loc: ["body", "tags", 1] }],
   });
-  expect(answer.error?.message).toContain("notes.add does not take this tags[1]: Too big");
+  expect(answer.error?.message).toContain("notes.add does not take this tags[1]: Write at most 5 characters");
   expect(answer.error?.message).toContain("Use: notes.add(text: string (at most 50 characters)");
   expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add failed", "2 notes.get skipped"]);
   expect(toy.calls.some((call) => call.startsWith("notes.add"))).toBe(false);

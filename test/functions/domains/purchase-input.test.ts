@@ -55,7 +55,7 @@ describe("refused at its place", () => {
     ["phone", "+1 415 555 2671", /E\.164/],
     ["phone", "+1415555", /telephone number/],
     ["phone", "+999123456789", /telephone number/],
-    ["address_1", "a\u0000b", /control/],
+    ["address_1", "a\u0000b", /cannot be seen/],
     ["city", "\u200b", /seen/],
     ["state", undefined, /required/],
     ["zip", "9".repeat(33), /./],

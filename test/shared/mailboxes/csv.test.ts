@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { csvHeader, csvLines } from "../../../shared/mailboxes/csv.ts";
-import { PersonName, type Mailbox } from "../../../shared/mailboxes/mailbox.ts";
+import { personName, type Mailbox } from "../../../shared/mailboxes/mailbox.ts";
 import { readCsv } from "../../support/csv.ts";
 
 const mailbox: Mailbox = {
@@ -22,6 +22,8 @@ const mailbox: Mailbox = {
   updated_at: "2026-01-02T03:04:05.678Z",
 };
 
+const Name = personName("A name.");
+
 const anyName = fc
   .oneof(
     fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }),
@@ -29,8 +31,8 @@ const anyName = fc
       .array(fc.constantFrom('"', ",", ";", "=", "+", "-", "@", "'", "\t", "\r\n", "a", " ", "＝"), { maxLength: 8 })
       .map((all) => all.join("")),
   )
-  .filter((name) => PersonName.safeParse(name).success)
-  .map((name) => PersonName.parse(name));
+  .filter((name) => Name.safeParse(name).success)
+  .map((name) => Name.parse(name));
 
 const formula = /^[=+\-@\t\r＝＋－＠]/;
 

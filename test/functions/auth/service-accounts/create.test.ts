@@ -103,7 +103,7 @@ describe.each(doors)("by %s", (door) => {
     [{ name: "" }, "name", "string_too_short"],
     [{ name: "A", expires_at: "9999-12-31T23:59:59-12:00" }, "expires_at", "value_error"],
     [{ name: "x".repeat(121) }, "name", "string_too_long"],
-    [{ name: "a\u0000" }, "name", "string_pattern_mismatch"],
+    [{ name: "a\u0000" }, "name", "value_error"],
     [{ name: "A", expires_at: "2001-01-01T00:00:00Z" }, "expires_at", "value_error"],
     [{ name: "A", expires_at: "tomorrow" }, "expires_at", "datetime_parsing"],
     [{ name: "A", expires_at: "2999-01-01" }, "expires_at", "datetime_parsing"],

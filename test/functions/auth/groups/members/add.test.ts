@@ -174,7 +174,7 @@ describe.each(doors)("by %s", (door) => {
   });
 
   test.each([
-    [{ subject_type: "group" }, "subject_type", /"user".*"service_account"/],
+    [{ subject_type: "group" }, "subject_type", /user.*service_account/],
     [{ subject_id: "x" }, "subject_id", /UUID/],
     [{ subject_type: undefined }, "subject_type", /./],
   ])("refuses %j at its place", async (wrong, name, msg) => {

@@ -1,0 +1,92 @@
+import type * as z from "zod";
+
+type Issue = z.core.$ZodRawIssue;
+
+const counted = (count: number | bigint, one: string): string =>
+  `${count.toLocaleString("en-US")} ${one}${Number(count) === 1 ? "" : "s"}`;
+
+const types: Record<string, string> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  null: "null",
+};
+
+const nameOf = (type: string): string => types[type] ?? `a value of the type ${type}`;
+
+/** What was given instead, where that is of another type. */
+function not({ input, expected }: { input?: unknown; expected: string }): string {
+  const given = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
+  const isOther = given in types && nameOf(given) !== nameOf(expected) && !(given === "number" && expected === "int");
+  return isOther ? `, not ${nameOf(given)}` : "";
+}
+
+const formats: Record<string, string> = {
+  email: "an e-mail address such as ada@example.com",
+  url: "a full address such as https://www.example.com/",
+  datetime: "a time of RFC 3339 such as 2030-01-31T12:00:00Z",
+  date: "a date such as 2030-01-31",
+};
+
+type Bound = { origin: string; limit: number | bigint; inclusive?: boolean | undefined };
+
+/** What must be counted: characters of a text, items of a list, members of an object; a number is compared itself. */
+const units: Record<string, string> = {
+  string: "character",
+  array: "item",
+  set: "item",
+  object: "member",
+  record: "member",
+};
+
+function bound({ origin, limit, inclusive = true }: Bound, [within, beyond]: [within: string, beyond: string]): string {
+  const unit = units[origin];
+  if (unit !== undefined) return `Write ${within.replace(/^of /, "")} ${counted(limit, unit)}`;
+  return `Write a number ${inclusive ? within : beyond} ${limit.toLocaleString("en-US")}`;
+}
+
+const shownKeys = 20;
+const listed = (values: readonly unknown[]): string =>
+  values.length === 1 ? `Write ${String(values[0])}` : `Write one of ${values.map(String).join(", ")}`;
+
+/** What is wrong with a value that may be one of several things: by the one whose type it has, if there is one. */
+function among(options: readonly (readonly z.core.$ZodIssue[])[]): string {
+  const firsts = options.flatMap(([first]) => first ?? []);
+  const ofType = firsts.find(({ code, path }) => code !== "invalid_type" || path.length > 0);
+  if (ofType) return ofType.message;
+  const wanted = firsts.flatMap((issue) => (issue.code === "invalid_type" ? nameOf(issue.expected) : []));
+  return wanted.length > 0 ? `Write ${[...new Set(wanted)].join(" or ")}` : "This is not allowed here";
+}
+
+/**
+ * What is wrong with a value, as a sentence for a person without its period, for every schema that has no words of its own: an
+ * error map of zod. Patterns have none: a schema with a pattern says what is to be written.
+ */
+export function inWords(issue: Issue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `Write ${nameOf(issue.expected)}${not(issue)}`;
+    case "invalid_value":
+      return listed(issue.values);
+    case "invalid_format":
+      return `Write ${formats[issue.format] ?? "this in the form that is documented"}`;
+    case "too_small":
+      return bound({ ...issue, limit: issue.minimum }, ["of at least", "above"]);
+    case "too_big":
+      return bound({ ...issue, limit: issue.maximum }, ["of at most", "below"]);
+    case "not_multiple_of":
+      return `Write a multiple of ${issue.divisor}`;
+    case "unrecognized_keys":
+      return `Not known here: ${issue.keys.slice(0, shownKeys).join(", ")}`;
+    case "invalid_union":
+      return among(issue.errors);
+    case "invalid_key":
+      return "This name is not allowed";
+    default:
+      return "This is not allowed here";
+  }
+}

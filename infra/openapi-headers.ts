@@ -44,14 +44,18 @@ type Headers = NonNullable<ZodOpenApiResponseObject["headers"]>;
 
 const sometimes = ".sometimes";
 
+const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
+
 /** The header fields an answer always has, and those it has only in the cases their descriptions name. */
-export function headersOf(always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers {
-  const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
-  return Object.fromEntries([
+export const headersOf = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
+  Object.fromEntries([
     ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
     ...maybe.map((name) => [name, reference(name, sometimes)]),
   ]) as Headers;
-}
+
+/** The same of an answer that may also be the gateway's, which has none of them. */
+export const headersBesideGateway = (headers: readonly AnswerHeader[]): Headers =>
+  headersOf([], ["X-Request-Id", ...headers]);
 
 /** The header fields that responses refer to, as the document's components; only those that are used. */
 export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
@@ -85,27 +89,34 @@ function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const description = isFunction ? promise + note : `Your name for this program, kept for 24 hours.${note}`;
   return z
     .string()
-    .regex(/^[\x21-\x7e]{1,255}$/)
+    .regex(/^[\x21-\x7e]{1,255}$/, { error: "Write 1 to 255 visible ASCII characters" })
     .optional()
     .meta({ description });
 }
+
+const tag = String.raw`(?:W/)?"[\x21\x23-\x2b\x2d-\x7e]*"`;
+const fields = {
+  "If-Match": z
+    .string()
+    .regex(new RegExp(String.raw`^(?:\*|${tag}(?: *, *${tag})*)$`), { error: "Write * or entity tags in quotes" }),
+  "If-None-Match": z.string(),
+};
 
 /** The request header fields a route honours. `isFunction`: it is one of the list, not a door of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
     "If-Match":
-      "Change it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 `precondition_failed`. `*` is any. Without it the last write wins.",
+      "Change it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 `precondition_failed`: `*` for any, or tags in quotes as `ETag` has them, with commas between. Anything else is a 422. Without it the last write wins.",
     "If-None-Match":
-      "Entity tags you know already (RFC 9110 §13.1.2): if it still has one of them, 304 without a body.",
+      "Entity tags you know already (RFC 9110 §13.1.2): if it still has one of them, 304 without a body. What cannot be read as such is as good as not sent.",
   };
   const condition = route.method === "GET" ? "If-None-Match" : "If-Match";
   return z.object({
-    "X-Request-Id": z
-      .string()
-      .regex(/^[\x21-\x7e]{1,128}$/)
-      .optional()
-      .meta({ description: "Your id for this request: echoed, logged, and part of every error body." }),
+    "X-Request-Id": z.string().optional().meta({
+      description:
+        "Your id for this request, 1 to 128 visible ASCII characters: echoed, logged, and part of every error body. Anything else is replaced by an id of ours.",
+    }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
-    ...(route.etag ? { [condition]: z.string().optional().meta({ description: conditional[condition] }) } : {}),
+    ...(route.etag ? { [condition]: fields[condition].optional().meta({ description: conditional[condition] }) } : {}),
   });
 }

@@ -4,7 +4,9 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-op
 import { type ProblemCode, problemCodes, problemOf } from "../shared/errors.ts";
 import type { Route } from "../shared/route.ts";
 import { mayReplay } from "../shared/shown-once.ts";
-import { headersOf, rateLimit } from "./openapi-headers.ts";
+import { GatewayAnswer, gatewayNote } from "./openapi-gateway.ts";
+import { headersBesideGateway, headersOf, rateLimit } from "./openapi-headers.ts";
+import { linksOf } from "./openapi-links.ts";
 
 const Problem = z
   .object({
@@ -43,6 +45,8 @@ export type Door = {
   isFunction: boolean;
   /** Speaks JSON-RPC: answers notifications with 202, and checks `Origin`. */
   isRpc: boolean;
+  /** All functions, to which links lead. */
+  functions: readonly Route[];
 };
 
 const takesKey = ({ method }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
@@ -73,6 +77,8 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
   switch (status) {
     case "400":
     case "413":
+    case "500":
+      return headersBesideGateway(rateLimit);
     case "415":
       return headersOf([], rateLimit);
     case "401":
@@ -80,11 +86,8 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
     case "409":
       return headersOf(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
     case "429":
-      return headersOf([...rateLimit, "Retry-After"]);
-    case "500":
-      return headersOf([], rateLimit);
     case "503":
-      return headersOf(["Retry-After"], rateLimit);
+      return headersBesideGateway([...rateLimit, "Retry-After"]);
     default:
       return codes.includes("origin_not_allowed") ? headersOf([]) : headersOf(rateLimit);
   }
@@ -99,20 +102,31 @@ const invalid = {
 function failures(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
   const byStatus = Map.groupBy(problemsOf(route, door), (code) => String(problemOf(code).status));
   const responses = [...byStatus].map(([status, codes]) => {
-    const rpc = door.isRpc && status === "400" ? { "application/json": { schema: route.output } } : {};
+    const ours = codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`);
     return [
       status,
       {
-        description: codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`).join(" "),
+        description: [...ours, gatewayNote(status) ?? []].flat().join(" "),
         headers: failureHeaders(status, codes),
-        content: { "application/problem+json": { schema: Problem }, ...rpc },
+        content: { "application/problem+json": { schema: Problem }, ...besideProblems(route, door, status) },
       },
     ];
   });
   return Object.fromEntries([...responses, ["422", invalid]]);
 }
 
-function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
+/** What else than a problem a failure may be told by: the gateway's answer, or JSON-RPC's. */
+function besideProblems(route: Route, { isRpc }: Door, status: string): ZodOpenApiResponseObject["content"] {
+  const schemas = [
+    ...(isRpc && status === "400" ? [route.output] : []),
+    ...(gatewayNote(status) === undefined ? [] : [GatewayAnswer]),
+  ];
+  const [only, ...more] = schemas;
+  if (!only) return {};
+  return { "application/json": { schema: more.length > 0 ? z.union(schemas) : only } };
+}
+
+function success(route: Route, { isRpc, functions }: Door): ZodOpenApiResponseObject {
   const hasTag = route.etag && route.method !== "DELETE";
   const always = [
     ...rateLimit,
@@ -128,6 +142,7 @@ function success(route: Route, { isRpc }: Door): ZodOpenApiResponseObject {
       "application/json": { schema: route.output },
       ...(route.text ? { [route.text.type]: { schema: z.string() } } : {}),
     },
+    ...(route.location === undefined ? {} : { links: linksOf(route, functions) }),
   };
 }
 

@@ -14,6 +14,7 @@ import { families } from "./openapi-families.ts";
 import { headerComponents, requestHeaders } from "./openapi-headers.ts";
 import { mcpHeaders, mcpRoute } from "./openapi-mcp.ts";
 import { responsesOf } from "./openapi-responses.ts";
+import { isPortable } from "./portable-pattern.ts";
 import { specifiedRoutes } from "./specified-routes.ts";
 
 const needs = ({ capability, open }: Route): string =>
@@ -28,7 +29,7 @@ const isExtension = (route: Route): boolean =>
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const door = { isFunction: functions.includes(route), isRpc: route === mcpRoute };
+  const door = { isFunction: functions.includes(route), isRpc: route === mcpRoute, functions };
   const notes = [
     isExtension(route) ? "An extension of the specification." : "",
     needs(route),
@@ -69,9 +70,18 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   return grouped;
 }
 
+/** Readers in other languages refuse the whole document for one pattern that only JavaScript reads. */
+function requirePortable(pattern: string | undefined): void {
+  if (pattern === undefined || isPortable(pattern)) return;
+  throw new Error(
+    `Only JavaScript reads the pattern ${pattern}: check it by a function, and say the rule in the description`,
+  );
+}
+
 /** zod states a UUID's pattern beside its format, and the safe-integer bounds of every integer: noise to a reader. */
 const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }) => {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  requirePortable(jsonSchema.pattern);
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };

@@ -1,14 +1,23 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
 import { openApiDocument } from "../../infra/openapi.ts";
+import { parseTags } from "../../shared/etag.ts";
 import { limitClasses } from "../../shared/limits/classes.ts";
 import type { Route } from "../../shared/route.ts";
+import { callRest } from "../support/call.ts";
+import { exampleOf } from "../support/examples.ts";
+import { newAccount } from "../support/world.ts";
 
+type Link = { operationId: string; parameters: Record<string, string> };
 type Operation = {
   description: string;
   parameters?: { in: string; name: string; required?: boolean; description: string; schema: object }[];
-  responses: Record<string, { description: string; headers: object; content?: Record<string, unknown> }>;
+  responses: Record<
+    string,
+    { description: string; headers: object; content?: Record<string, unknown>; links?: Record<string, Link> }
+  >;
 };
 const document = openApiDocument() as {
   info: { description: string };
@@ -80,4 +89,45 @@ test("code mode documents the key of a program, and MCP its header fields and th
   expect(operationOf(mcp).responses["202"]).not.toHaveProperty("content");
   expect(operationOf(mcp).responses["404"]?.content).toHaveProperty("application/json");
   expect(headersOf(mcp)).toEqual(expect.arrayContaining(["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]));
+});
+
+const creating = named.filter(([, { location }]) => location !== undefined);
+
+/** The value of one of OpenAPI's runtime expressions. */
+function valueOf(expression: string, given: Record<string, unknown>, answer: Record<string, unknown>): string {
+  const [, ofPath, ofBody] = /^\$(?:request\.path\.(\w+)|response\.body#\/(\w+))$/.exec(expression) ?? [];
+  return String(ofPath === undefined ? answer[ofBody ?? ""] : given[ofPath]);
+}
+
+test.each(creating)("%s links what it creates to the route that reads it, where Location is too", async (_, route) => {
+  const account = await newAccount();
+  const example = await exampleOf(route, account);
+  const answer = await callRest(route, example, account.owner.token);
+  const links = Object.values(operationOf(route).responses[String(route.status)]?.links ?? {});
+  expect(links).toHaveLength(1);
+  const [{ operationId, parameters }] = links as [Link];
+  const reading = routes.find(({ name }) => name === operationId);
+  const filled = reading?.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    valueOf(parameters[name] ?? "", example, answer.body),
+  );
+  expect([reading?.method, filled]).toEqual(["GET", answer.headers["location"]]);
+});
+
+test("what fits the documented If-Match is understood, and names tags or any", () => {
+  const parameters = named.flatMap(([, route]) => operationOf(route).parameters ?? []);
+  const { schema } = parameters.find(({ name }) => name === "If-Match") as { schema: { pattern: string } };
+  fc.assert(
+    fc.property(fc.stringMatching(new RegExp(schema.pattern)), (field) => {
+      expect(parseTags(field)).toBeDefined();
+    }),
+  );
+  for (const field of ['"a', "a", '"a" "b"', "", "*, *"]) expect(field).not.toMatch(new RegExp(schema.pattern));
+});
+
+test("any X-Request-Id is taken, as the document says what becomes of each", () => {
+  for (const [, route] of named) {
+    const field = operationOf(route).parameters?.find(({ name }) => name === "X-Request-Id");
+    expect(Object.keys(field?.schema ?? {}).toSorted()).toEqual(["description", "type"]);
+    expect(field?.description).toMatch(/1 to 128 visible ASCII.*replaced/);
+  }
 });

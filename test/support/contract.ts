@@ -82,10 +82,16 @@ function violations(routeKey: string, answer: Answer): string[] {
   const response = documented(routeKey, answer);
   if (typeof response === "string") return [response];
   const type = mediaTypeOf(answer);
-  const headers = headerViolations(response, answer);
+  const headers = [...headerViolations(response, answer), ...unnamed(type, answer)];
   if (!response.content) return answer.text === "" ? headers : [...headers, "the document has no body"];
   return [...headers, ...bodyViolations(response, type, answer.body)];
 }
+
+/** What only the gateway may leave out. */
+const unnamed = (type: string, { headers }: Answer): string[] =>
+  type === "application/problem+json" && headers["x-request-id"] === undefined
+    ? ["the problem has no X-Request-Id"]
+    : [];
 
 type Outcome = { status: number; body: unknown };
 

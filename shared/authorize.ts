@@ -44,7 +44,7 @@ export async function authorize(
   const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, scopes, permissions);
+  if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, found?.id === accountId ? undefined : scopes, permissions);
   if (route.subject && !found) throw missing(route, input);
   if (isStopped(route, accountStatus)) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
@@ -94,7 +94,7 @@ const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boo
   scope === "visible" && !(capability === null ? permissions.everything : covers(permissions, capability, []));
 
 /**
- * Who may see the thing, or holds neither the capability nor its view anywhere, is told what is missing.
+ * Who may see the thing, which everybody may whose account it is itself (no `scopes`), or holds neither the capability nor its view anywhere, is told what is missing.
  * Who holds it elsewhere gets the same answer for a thing outside of their scopes and for one that does not exist.
  */
 function refusal(

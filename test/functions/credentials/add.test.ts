@@ -218,7 +218,10 @@ test("needs credential.manage on what it is for", async () => {
   expect((await by({ domain: name })).status).toBe(201);
   expect((await by({ domain: other.name })).body.detail).toMatchObject([{ loc: ["body", "domain"] }]);
   expect((await by({ workspace_id })).body.detail).toMatchObject([{ loc: ["body", "workspace_id"] }]);
-  expect((await by({})).status).toBeGreaterThanOrEqual(403);
+  const needed = { status: 403, code: "forbidden", required_capability: "credential.manage" };
+  expect((await by({})).body).toMatchObject(needed);
+  const blind = await newMember(account, { capability: "credential.manage", scope: { type: "domain", id } });
+  expect((await add(account, { generate: true }, { as: blind })).body).toMatchObject(needed);
   const viewer = await newMember(account, { capability: "credential.view" });
   expect((await add(account, { generate: true, domain: name }, { as: viewer })).body).toMatchObject({
     status: 403,

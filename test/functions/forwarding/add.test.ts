@@ -255,7 +255,8 @@ test("needs forwarding.manage on what it is for", async () => {
     { loc: ["body", "domain"] },
   ]);
   expect((await adding(account, stranger(), { workspace_id }, manager)).status).toBe(422);
-  expect((await adding(account, stranger(), {}, manager)).status).toBeGreaterThanOrEqual(403);
+  const needed = { status: 403, code: "forbidden", required_capability: "forwarding.manage" };
+  expect((await adding(account, stranger(), {}, manager)).body).toMatchObject(needed);
 });
 
 test("a rule goes with its domain, and no copies with it", async () => {

@@ -2,15 +2,14 @@ import { createHash, randomBytes } from "node:crypto";
 
 import * as z from "zod";
 
+const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
+
+/** An id that has its own words for what is none. */
+export const idSaying = (error: string): z.ZodString =>
+  z.string().regex(uuid, { error, abort: true }).toLowerCase().meta({ format: "uuid" });
+
 /** An id as it appears on the wire: a lower-case UUID. Upper case is accepted and folded. */
-export const Id = z
-  .string()
-  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/, {
-    error: "Not a UUID",
-    abort: true,
-  })
-  .toLowerCase()
-  .meta({ format: "uuid" });
+export const Id = idSaying("Not a UUID");
 
 const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 

@@ -6,9 +6,11 @@ import type { Context } from "../route.ts";
 import type { Reader } from "../table/table.ts";
 import type { Assignment } from "./assignment.ts";
 import { getAssignment, getAssignments, planAssignments, planRevocation, type Grantable } from "./assignments.ts";
+import { requireMeaning } from "./capability-scopes.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
 import { readHeld, superAdminGrants, type Subject } from "./holders.ts";
 import { ResourceType, type Scope } from "./permissions.ts";
+import { forSubject, noSuch } from "./references.ts";
 import { locate } from "./scopes.ts";
 
 /** The two members that narrow a grant; the account itself is the same as neither. */
@@ -58,8 +60,8 @@ function handedAs(given: Grantable): Handed {
 
 /**
  * Gives a subject something the caller holds, and answers the view of it. Whoever has it already keeps the
- * assignment they have. 403 `would_escalate`; 404 for a group, service account or resource that the account
- * does not have.
+ * assignment they have. 403 `would_escalate`; 422 for a group, service account or resource that the account
+ * does not have, and for what opens nothing on its resource.
  */
 export async function assign<V>(
   accountId: string,
@@ -70,14 +72,16 @@ export async function assign<V>(
 ): Promise<V> {
   const { table, commit, principal, now } = context;
   const scope = "scope" in given ? given.scope : undefined;
-  if (scope && !(await locate(table, accountId, scope))) throw notFound();
+  requireMeaning(given);
+  if (scope && !(await locate(table, accountId, scope))) throw noSuch("resource_id", scope.type);
   await requireToHold(context, accountId, [handedAs(given)]);
   return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
-    if (scope && !located) throw notFound();
+    if (scope && !located) throw noSuch("resource_id", scope.type);
     // Planned before looking for the same one: one that is made in between fails the plan's conditions.
     const author = { by: principal.id, now: now() };
-    const { assignments, writes, changes } = await planAssignments(table, accountId, subject, [given], author);
+    const planned = planAssignments(table, accountId, subject, [given], author);
+    const { assignments, writes, changes } = await forSubject(subject, planned);
     const existing = await findSame(table, accountId, subject, given);
     if (existing) return { value: view(existing), writes: [], changes: [] };
     const [assignment] = assignments;

@@ -15,6 +15,7 @@ import { heightOf, idpNameOf, withAncestors, type GroupsRecord } from "./access.
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { groupKind, groupView, StoredGroup, type AuthGroup } from "./group-view.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
+import { noSuch } from "./references.ts";
 
 /*
  * Access patterns
@@ -160,7 +161,7 @@ async function moved(
 ): Promise<GroupsRecord["groups"]> {
   const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
-  if (parentId !== null && above.length === 0) throw notFound();
+  if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
   const given = parentId === null ? [] : handedByGroup(record, parentId);
   await requireToHold(context, accountId, [...given, ...rankOf(handedByGroup(record, id))]);
   if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");

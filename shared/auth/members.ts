@@ -11,6 +11,7 @@ import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
 import { planHolders, readGroups, type Subject } from "./holders.ts";
 import { GroupMember, memberKey, memberKind, membersOf, MemberType, Place } from "./member-places.ts";
 import { planRemoval } from "./member-removal.ts";
+import { forSubject } from "./references.ts";
 
 type Membership = z.output<typeof GroupMember>;
 type Member = Subject & { type: "user" | "service_account" };
@@ -35,7 +36,7 @@ export async function listMembers(
 
 /**
  * Makes a user or service account a member; who is one already stays as they were. The caller must hold all
- * that the group gives: 403 `would_escalate`. 404 for a group or service account the account does not have.
+ * that the group gives: 403 `would_escalate`. 404 for a group the account does not have, 422 for such a service account.
  */
 export async function addMember(
   accountId: string,
@@ -57,9 +58,12 @@ export async function addMember(
       subject_type: member.type,
       added_at: now().toISOString(),
     };
-    const joined = await planHolders(table, accountId, [
-      { subject: member, change: (held) => ({ ...held, groups: [...held.groups, groupId] }) },
-    ]);
+    const joined = await forSubject(
+      member,
+      planHolders(table, accountId, [
+        { subject: member, change: (held) => ({ ...held, groups: [...held.groups, groupId] }) },
+      ]),
+    );
     const place: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
     // The group must still be as it was when the caller's right to give it was looked at.
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };

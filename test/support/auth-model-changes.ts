@@ -39,6 +39,9 @@ function has(model: AuthModel, accountId: string, type: Subject["type"] | "works
   return type === "user" || all[type].get(id)?.accountId === accountId;
 }
 
+/** What opens nothing on a workspace. */
+const ofAccounts = /^(?:account|billing|tag|webhook|auth)\.|^ip\.manage$/;
+
 type Change = { accountId: string; actor: Asker };
 
 /** Gives something; `id` is what the assignment is called, the one there is already when it is given twice. */
@@ -48,6 +51,7 @@ export function assign(
   id: string,
 ): Outcome {
   const scope = scopeOf(given);
+  if (scope !== undefined && capabilitiesGiven(given).every((one) => ofAccounts.test(one))) return "value_error";
   if (scope !== undefined && !has(model, accountId, "workspace", scope)) return "not_found";
   if (!handable(model, actor, accountId, given)) return "would_escalate";
   if (!has(model, accountId, subject.type, subject.id)) return "not_found";

@@ -3,7 +3,7 @@ import { deleteGroup } from "../../shared/auth/group-deletion.ts";
 import * as groups from "../../shared/auth/groups.ts";
 import * as members from "../../shared/auth/members.ts";
 import { createServiceAccount, revokeServiceAccount } from "../../shared/auth/service-accounts.ts";
-import { Problem } from "../../shared/errors.ts";
+import { InvalidInput, Problem } from "../../shared/errors.ts";
 import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
 import * as workspaces from "../../shared/workspaces.ts";
 import * as changes from "./auth-model-changes.ts";
@@ -101,6 +101,7 @@ export async function take(world: World, step: Step): Promise<{ real: string; mo
     (made) => ({ id: made ?? "", outcome: "done" }),
     (error: unknown) => {
       if (error instanceof Problem) return { id: "", outcome: error.code };
+      if (error instanceof InvalidInput) return { id: "", outcome: error.errors[0]?.type ?? "" };
       throw error;
     },
   );

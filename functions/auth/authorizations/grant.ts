@@ -6,8 +6,8 @@ import type { Grantable } from "../../../shared/auth/assignments.ts";
 import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Grant, GrantKind, grantOf } from "../../../shared/auth/grant-view.ts";
+import { SubjectId } from "../../../shared/auth/references.ts";
 import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
 const Body = z
@@ -15,7 +15,7 @@ const Body = z
     grant_kind: GrantKind.meta({
       description: "What kind of grant: a capability, ownership of the account, or super admin.",
     }),
-    subject_id: Id.meta({ description: "Who gets it: a user, group or service account." }),
+    subject_id: SubjectId.meta({ description: "Who gets it: a user, group or service account." }),
     subject_type: SubjectType.meta({ description: "What the subject is." }),
     capability_key: Capability.nullish().meta({
       description: "The capability; for capability grants and only for them.",

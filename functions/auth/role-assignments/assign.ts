@@ -4,9 +4,9 @@ import { AccountParams } from "../../../shared/accounts/account.ts";
 import { SubjectType } from "../../../shared/auth/assignment.ts";
 import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
+import { SubjectId } from "../../../shared/auth/references.ts";
 import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
 import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
 import { defineRoute } from "../../../shared/route.ts";
 
 export const route = defineRoute({
@@ -21,7 +21,7 @@ export const route = defineRoute({
   body: z
     .strictObject({
       role_key: RoleKey.meta({ description: "The role." }),
-      subject_id: Id.meta({ description: "Who gets it: a user, group or service account." }),
+      subject_id: SubjectId.meta({ description: "Who gets it: a user, group or service account." }),
       subject_type: SubjectType.meta({ description: "What the subject is." }),
       ...resourcePair,
     })

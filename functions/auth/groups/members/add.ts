@@ -3,8 +3,8 @@ import * as z from "zod";
 import { GroupParams } from "../../../../shared/auth/group-view.ts";
 import { GroupMember, MemberType } from "../../../../shared/auth/member-places.ts";
 import { addMember } from "../../../../shared/auth/members.ts";
+import { SubjectId } from "../../../../shared/auth/references.ts";
 import { http } from "../../../../shared/http.ts";
-import { Id } from "../../../../shared/ids.ts";
 import { defineRoute } from "../../../../shared/route.ts";
 
 export const route = defineRoute({
@@ -18,7 +18,7 @@ export const route = defineRoute({
   access: "write",
   params: GroupParams,
   body: z
-    .strictObject({ subject_id: Id.meta({ description: "Whom to add." }), subject_type: MemberType })
+    .strictObject({ subject_id: SubjectId.meta({ description: "Whom to add." }), subject_type: MemberType })
     .meta({ id: "GroupMemberAdd", description: "Whom to make a member." }),
   status: 201,
   output: GroupMember,

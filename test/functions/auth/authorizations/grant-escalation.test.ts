@@ -27,6 +27,7 @@ describe.each(doors)("by %s", (door) => {
       const manager = await newMember(
         account,
         { capability: "auth.manage" },
+        { capability: "credential.view" },
         { capability: "workspace.manage", scope: { type: "workspace", id: one } },
       );
       await join(account, group, manager.id);
@@ -92,7 +93,7 @@ describe.each(doors)("by %s", (door) => {
       const to = (args: object) =>
         give({ account_id: account.id, subject_type: "user", subject_id: randomUUID(), ...args }, manager);
       expect((await to({ ...key("workspace.manage"), ...workspace(one) })).status).toBe(201);
-      expect((await to({ ...key("auth.manage"), ...workspace(one) })).status).toBe(201);
+      expect((await to({ ...key("credential.view"), ...workspace(one) })).status).toBe(201);
     });
 
     test("not even with auth.manage on a workspace, which is none on the account", async () => {

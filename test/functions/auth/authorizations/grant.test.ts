@@ -99,7 +99,7 @@ describe.each(doors)("by %s", (door) => {
     expect((await give(owner, admin)).status).toBe(201);
   });
 
-  test("another account's group, service account or workspace is a 404 with the bytes of a missing one", async () => {
+  test("another account's group, service account or workspace is told at its place, as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const foreign = {
       group: (await newGroup(other, "Theirs")).id,
@@ -112,13 +112,13 @@ describe.each(doors)("by %s", (door) => {
     const on = async (resource_id: string, resource_type = "workspace") =>
       give({ ...capabilityFor(account, randomUUID(), "dns.view"), resource_type, resource_id }, account.owner);
     const pairs = [
-      [await to("group", foreign.group), await to("group", randomUUID())],
-      [await to("service_account", foreign.service_account), await to("service_account", randomUUID())],
-      [await on(foreign.workspace), await on(randomUUID())],
-      [await on(other.id, "account"), await on(randomUUID(), "account")],
+      ["subject_id", await to("group", foreign.group), await to("group", randomUUID())],
+      ["subject_id", await to("service_account", foreign.service_account), await to("service_account", randomUUID())],
+      ["resource_id", await on(foreign.workspace), await on(randomUUID())],
+      ["resource_id", await on(other.id, "account"), await on(randomUUID(), "account")],
     ] as const;
-    for (const [hidden, missing] of pairs) {
-      expect(hidden.status).toBe(404);
+    for (const [member, hidden, missing] of pairs) {
+      expect(hidden.body.detail).toMatchObject([{ loc: ["body", member], type: "not_found" }]);
       expect(masked(hidden.body)).toBe(masked(missing.body));
     }
     expect([await storedOf(account), await storedOf(other)]).toEqual(before);

@@ -57,7 +57,7 @@ describe.each(doors)("by %s", (door) => {
     const workspace = await newWorkspace(account, "One");
     const members = Array.from({ length: 20 }, () => newUser());
     for (const { id } of members) await join(account, group, id);
-    for (const key of capabilities.slice(0, 15)) {
+    for (const key of capabilities.slice(1, 16)) {
       await giveGroup(account, group, key);
       await giveGroup(account, group, key, workspace);
     }
@@ -105,7 +105,7 @@ describe.each(doors)("by %s", (door) => {
         ...capabilities.slice(0, 6).map(give),
       ]);
       expect(removed.status).toBe(200);
-      for (const { status } of given) expect([201, 404]).toContain(status);
+      for (const { status } of given) expect([201, 422]).toContain(status);
       const args = { account_id: account.id, subject_id: group.id };
       expect((await attempt("auth.authorizations.list", args, account.owner)).body).toEqual([]);
     }

@@ -68,7 +68,7 @@ describe.each(doors)("by %s", (door) => {
     await update(account, strong, { parent_id: stronger }, account.owner);
     await giveGroup(account, { id: strong }, "dns.manage");
     await makeOwner(account, owners, "group");
-    await giveGroup(account, { id: narrow }, "ip.manage", workspace);
+    await giveGroup(account, { id: narrow }, "ip.assign", workspace);
     const manager = await newMember(account, { capability: "auth.manage" }, { capability: "dns.manage" });
     await join(account, { id: mine }, manager.id);
     const before = await storedOf(account);
@@ -76,7 +76,7 @@ describe.each(doors)("by %s", (door) => {
       [strong, ["billing.manage"]],
       [stronger, ["billing.manage"]],
       [owners, ["account_owner"]],
-      [narrow, ["ip.manage"]],
+      [narrow, ["ip.assign"]],
     ] as const) {
       const refused = await update(account, mine, { name: "Renamed", parent_id }, manager);
       expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing });
@@ -127,14 +127,15 @@ describe.each(doors)("by %s", (door) => {
     expect(above.body).toMatchObject({ status: 409, code: "limit_reached" });
   });
 
-  test("another account's group is a 404 with the bytes of a missing one, in the path and as parent", async () => {
+  test("another account's group is told as a missing one, in the path as a 404 and as parent at its place", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const before = [await storedOf(account), await storedOf(other)];
     const missing = masked((await update(account, randomUUID(), { name: "X" }, account.owner)).body);
     expect(masked((await update(account, foreign.id, { name: "X" }, account.owner)).body)).toBe(missing);
     const parent = async (parent_id: string) => update(account, own.id, { parent_id }, account.owner);
-    expect(await parent(foreign.id)).toMatchObject({ status: 404 });
+    const unknown = { loc: ["body", "parent_id"], msg: "There is no such group in this account", type: "not_found" };
+    expect(await parent(foreign.id)).toMatchObject({ status: 422, body: { detail: [unknown] } });
     expect(masked((await parent(foreign.id)).body)).toBe(masked((await parent(randomUUID())).body));
     expect([await storedOf(account), await storedOf(other)]).toEqual(before);
   });

@@ -113,7 +113,7 @@ describe.each(doors)("by %s", (door) => {
     expect(listed.body).toHaveLength(2);
   });
 
-  test("another account's group, service account or workspace is a 404 with the bytes of a missing one", async () => {
+  test("another account's group, service account or workspace is told at its place, as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const before = await storedOf(account);
     const role = { role_key: "viewer" };
@@ -125,7 +125,8 @@ describe.each(doors)("by %s", (door) => {
       [on(await newWorkspace(other, "Theirs")), on(randomUUID())],
     ] as const) {
       const hidden = await assign(account, { ...role, ...foreign }, account.owner);
-      expect(hidden.status).toBe(404);
+      const member = "resource_id" in foreign ? "resource_id" : "subject_id";
+      expect(hidden.body.detail).toMatchObject([{ loc: ["body", member], type: "not_found" }]);
       expect(masked(hidden.body)).toBe(masked((await assign(account, { ...role, ...missing }, account.owner)).body));
     }
     expect(await storedOf(account)).toEqual(before);

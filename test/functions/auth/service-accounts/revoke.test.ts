@@ -54,7 +54,7 @@ describe.each(doors)("by %s", (door) => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const scope = { resource_type: "workspace", resource_id: await newWorkspace(account, "One") };
-    for (const key of capabilities.slice(0, 15)) {
+    for (const key of capabilities.slice(1, 16)) {
       await give(account, program.id, key);
       await give(account, program.id, key, scope);
     }
@@ -78,7 +78,7 @@ describe.each(doors)("by %s", (door) => {
     const missing = masked((await give(account, randomUUID(), "dns.view")).body);
     await revoke(account, program.id, account.owner);
     const refused = await give(account, program.id, "dns.view");
-    expect(refused.status).toBe(404);
+    expect(refused.body.detail).toMatchObject([{ loc: ["body", "subject_id"], type: "not_found" }]);
     expect(masked(refused.body)).toBe(missing);
   });
 
@@ -129,7 +129,7 @@ describe.each(doors)("by %s", (door) => {
         give(account, program.id, "domain.view"),
       ]);
       expect(gone.status).toBe(200);
-      for (const { status } of others) expect([200, 201, 404]).toContain(status);
+      for (const { status } of others) expect([200, 201, 404, 422]).toContain(status);
       const left = await asOwner(account, "GET", `authorizations?subject_id=${program.id}`);
       expect(left).toEqual([]);
     }

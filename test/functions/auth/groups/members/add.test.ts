@@ -85,7 +85,7 @@ describe.each(doors)("by %s", (door) => {
     const [narrow, owners] = [await newGroup(account, "Narrow"), await newGroup(account, "Owners")];
     await giveGroup(account, top, "billing.manage");
     await giveGroup(account, strong, "dns.manage");
-    await giveGroup(account, narrow, "ip.manage", workspace);
+    await giveGroup(account, narrow, "ip.assign", workspace);
     await makeOwner(account, owners.id, "group");
     const manager = await newMember(account, { capability: "auth.manage" }, { capability: "dns.manage" });
     const program = await newServiceAccount(account);
@@ -93,7 +93,7 @@ describe.each(doors)("by %s", (door) => {
     for (const [group, missing] of [
       [strong, ["billing.manage"]],
       [top, ["billing.manage"]],
-      [narrow, ["ip.manage"]],
+      [narrow, ["ip.assign"]],
       [owners, ["account_owner"]],
     ] as const) {
       for (const [id, type] of [
@@ -145,21 +145,24 @@ describe.each(doors)("by %s", (door) => {
     expect((await attempt("auth.groups.members.list", args, account.owner)).body.total).toBe(10);
   });
 
-  test("another account's group or service account is a 404 with the bytes of a missing one", async () => {
+  test("another account's group or service account is told as a missing one, by 404 or at its place", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const program = await newServiceAccount(other);
     const before = [await storedOf(account), await storedOf(other)];
     const id = randomUUID();
     const pairs = [
-      [await add(account, foreign.id, id, account.owner), await add(account, id, id, account.owner)],
+      [404, await add(account, foreign.id, id, account.owner), await add(account, id, id, account.owner)],
       [
+        422,
         await add(account, own.id, program.id, account.owner, "service_account"),
         await add(account, own.id, id, account.owner, "service_account"),
       ],
     ] as const;
-    for (const [hidden, missing] of pairs) {
-      expect(hidden.status).toBe(404);
+    for (const [status, hidden, missing] of pairs) {
+      expect(hidden.status).toBe(status);
+      if (status === 422)
+        expect(hidden.body.detail).toMatchObject([{ loc: ["body", "subject_id"], type: "not_found" }]);
       expect(masked(hidden.body)).toBe(masked(missing.body));
     }
     expect([await storedOf(account), await storedOf(other)]).toEqual(before);
@@ -170,7 +173,8 @@ describe.each(doors)("by %s", (door) => {
     const [group, program] = [await newGroup(account, "Support"), await newServiceAccount(account)];
     const args = { account_id: account.id, service_account_id: program.id };
     await attempt("auth.service_accounts.revoke", args, account.owner);
-    expect((await add(account, group.id, program.id, account.owner, "service_account")).status).toBe(404);
+    const { body } = await add(account, group.id, program.id, account.owner, "service_account");
+    expect(body.detail).toMatchObject([{ loc: ["body", "subject_id"], type: "not_found" }]);
   });
 
   test.each([

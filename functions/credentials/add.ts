@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
 import { addCredential } from "../../shared/credentials/manage.ts";
-import { weakness } from "../../shared/credentials/secret.ts";
+import { passwordRules, weakness } from "../../shared/credentials/secret.ts";
 import { http } from "../../shared/http.ts";
 import { loginWork } from "../../shared/mailboxes/outside.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -16,11 +16,15 @@ const Value = z
   .min(shortest)
   .max(longest)
   .superRefine((value, context) => {
-    const message = weakness(value);
+    const weak = weakness(value);
     const isOfLength = value.length >= shortest && value.length <= longest;
-    if (message !== undefined && isOfLength) context.addIssue({ code: "custom", message });
+    if (!weak || !isOfLength) return;
+    const { message, type } = weak;
+    context.addIssue({ code: "custom", message, params: { type } });
   })
-  .meta({ description: "The password, 12 to 256 characters; either this, or `generate`." });
+  .meta({
+    description: `The password; either this, or \`generate\`: 12 to 256 characters, ${passwordRules}. One that is too simple is a 422 of the type \`password_too_simple\`.`,
+  });
 
 export const route = defineRoute({
   name: "credentials.add",

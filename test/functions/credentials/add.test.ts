@@ -6,6 +6,7 @@ import { masterKey, StoredMaster } from "../../../shared/credentials/credential.
 import { isPassword } from "../../../shared/mailboxes/password.ts";
 import type { MailScope } from "../../../shared/scoped/scope.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
@@ -110,6 +111,17 @@ test("refuses what does not go, each with its own answer at its place, and keeps
     ]);
   }
   expect(await storedOf(account)).toEqual(before);
+});
+
+test("a password that is too simple has an error type of its own, and the document says when one is", async () => {
+  const account = await newAccount();
+  for (const value of ["aaaaaaaaaaaa", "secret1secret1", "abcdefghijklmn"]) {
+    expect((await add(account, { value })).body.detail).toMatchObject([{ type: "password_too_simple" }]);
+  }
+  const { MasterPasswordCreate } = publishedDocument().components.schemas;
+  expect(JSON.stringify(MasterPasswordCreate?.["properties"])).toMatch(
+    /12 to 256.*6 different.*repeated.*sequence.*password_too_simple/,
+  );
 });
 
 test("refuses a domain and a workspace together", async () => {

@@ -44,7 +44,8 @@ export async function authorize(
   const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  if (!isAllowed(route, scopes, permissions)) throw refusal(route, input, found?.id === accountId ? undefined : scopes, permissions);
+  if (!isAllowed(route, scopes, permissions))
+    throw refusal(route, input, found?.id === accountId ? undefined : scopes, permissions);
   if (route.subject && !found) throw missing(route, input);
   if (isStopped(route, accountStatus)) {
     throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);

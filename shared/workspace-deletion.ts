@@ -1,3 +1,4 @@
+import { covers } from "./auth/permissions.ts";
 import { change } from "./changes/kind.ts";
 import { notFound, Problem } from "./errors.ts";
 import { ordinalOf } from "./ids.ts";
@@ -33,9 +34,10 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     const workspace = StoredWorkspace.safeParse(others[0]).data;
     if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [] };
     if (workspace.domain_count > 0) {
-      throw new Problem("workspace_not_empty", "Move or delete the domains of this workspace first.", {
-        domain_count: workspace.domain_count,
-      });
+      const { domain_count } = workspace;
+      const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
+      const detail = "Move or delete the domains of this workspace first.";
+      throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
     const grants = await planAccess(accountId, id, context);

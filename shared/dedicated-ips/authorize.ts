@@ -9,7 +9,7 @@ import { planLoosened } from "./holder.ts";
 import { lookAt, type Look } from "./look.ts";
 import { notReady } from "./not-ready.ts";
 import { newSetupKey } from "./setup-key.ts";
-import { ipView } from "./view.ts";
+import { ipSeen } from "./view.ts";
 import { becoming, ipChange, later } from "./work.ts";
 
 export const AuthorizedIp = DedicatedIp.extend({
@@ -42,7 +42,7 @@ export async function authorizeIp(
   return context.commit(async () => {
     const ip = await current(found, context);
     // It was looked at for a key that is another one by now.
-    if (ip.key_hash !== found.key_hash) return { value: ipView(ip), writes: [], changes: [] };
+    if (ip.key_hash !== found.key_hash) return { value: ipSeen(ip, context), writes: [], changes: [] };
     return isWell ? activated(ip, look, context) : noted(ip, look, context);
   });
 }
@@ -87,30 +87,31 @@ function issueKey(found: StoredIp, look: Look, context: Context): Promise<Author
     });
     const ips = ip.addresses.map((address) => address.ip);
     return {
-      value: { ...ipView(after), setup_key: key },
+      value: { ...ipSeen(after, context), setup_key: key },
       writes: [...writes, ...(await planLoosened(table, ip, ips))],
       changes: [ipChange("key_issued", ip, after)],
     };
   });
 }
 
-async function activated(ip: StoredIp, look: Look, { table, now }: Context) {
+async function activated(ip: StoredIp, look: Look, context: Context) {
+  const { table, now } = context;
   const { after, writes } = becoming(ip, { ...wellNow(look, now()), updated_at: now().toISOString() });
   const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
   return {
-    value: ipView(after),
+    value: ipSeen(after, context),
     writes: [...writes, ...(await planHeld(table, ip))],
     changes: [ipChange(verb, ip, after)],
   };
 }
 
 /** What was seen, for who asked; what becomes of one that was active is decided by who looks every day. */
-function noted(ip: StoredIp, { addresses, message }: Look, { now }: Context) {
+function noted(ip: StoredIp, { addresses, message }: Look, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = becoming(ip, {
     addresses,
     ...(isWaiting ? { status_reason: message } : {}),
-    updated_at: now().toISOString(),
+    updated_at: context.now().toISOString(),
   });
-  return { value: ipView(after), writes, changes: [ipChange("updated", ip, after)] };
+  return { value: ipSeen(after, context), writes, changes: [ipChange("updated", ip, after)] };
 }

@@ -77,7 +77,11 @@ export const DedicatedIp = z
       .nullable()
       .meta({ description: "The country its address is in, ISO 3166-1 alpha-2; of managed ones." }),
     ip_addresses: z.array(Address).meta({ description: "Its addresses." }),
-    domain_count: z.int().min(0).meta({ description: "How many domains send from it." }),
+    domain_count: z
+      .int()
+      .min(0)
+      .nullable()
+      .meta({ description: "How many domains send from it; null for who may not see all domains of the account." }),
     created_at: Timestamp.meta({ description: "When it was claimed or added." }),
     updated_at: Timestamp.meta({ description: "When it last changed." }),
   })
@@ -106,6 +110,7 @@ export type StoredAddress = z.output<typeof StoredAddress>;
 
 export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   account_id: z.string(),
+  domain_count: z.int(),
   addresses: z.array(StoredAddress),
   /** Of a managed one: what it is, where mail for it goes (`address:port`), and the price held for its first days. */
   option_id: z.string().optional(),

@@ -7,11 +7,13 @@ import { ipDetail } from "./detail.ts";
 import { notReady } from "./not-ready.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { planRemoval } from "./removal.ts";
-import { ipView } from "./view.ts";
+import { ipSeen, ipView } from "./view.ts";
 import { planAfresh } from "./work.ts";
 
-const inUse = (domain_count: number): Problem =>
-  new Problem("ip_in_use", "Unassign its domains first.", { domain_count });
+const inUse = (ip: StoredIp, context: Context): Problem => {
+  const { domain_count } = ipSeen(ip, context);
+  return new Problem("ip_in_use", "Unassign its domains first.", domain_count === null ? {} : { domain_count });
+};
 
 /**
  * Deletes a dedicated IP: what is held for one that is still provisioned is free again, as is its address; what was
@@ -25,7 +27,7 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
       const ip = await ipById(table, account_id, id);
       if (!ip) throw notFound();
       const seen = ifMatch === undefined ? ipView(ip) : await ipDetail(ip, context);
-      if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip.domain_count);
+      if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip, context);
       if (ip.type === "byoh" && ip.status === "suspended") throw notReady(ip.status, `${ip.name} is suspended.`);
       const isNew = ip.status === "provisioning";
       const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
@@ -34,7 +36,7 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
         value: undefined,
         writes: [
           ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
-          { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip.domain_count) },
+          { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip, context) },
           ...wallet.writes,
         ],
         changes: [change(ipKind, "deleted", id, { before: ipView(ip), seen }), ...wallet.changes],

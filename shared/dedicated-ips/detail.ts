@@ -3,7 +3,7 @@ import type { StoredDomain } from "../domains/domain.ts";
 import type { Context } from "../route.ts";
 import { DedicatedIpDetail, type StoredIp } from "./dedicated-ip.ts";
 import { domainIdsOf, domainsSeen, domainsShown } from "./find.ts";
-import { ipView } from "./view.ts";
+import { ipSeen } from "./view.ts";
 
 const shown = 100;
 
@@ -18,7 +18,7 @@ export async function ipDetail(
   moving: Moving = nothing,
 ): Promise<DedicatedIpDetail> {
   const domains = await domainsOf(ip, context, moving);
-  return DedicatedIpDetail.parse({ ...ipView(ip), domains: domains.map(({ id, name }) => ({ id, name })) });
+  return DedicatedIpDetail.parse({ ...ipSeen(ip, context), domains: domains.map(({ id, name }) => ({ id, name })) });
 }
 
 async function domainsOf(

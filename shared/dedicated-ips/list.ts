@@ -6,7 +6,7 @@ import type { Context } from "../route.ts";
 import { readRows } from "../table/ranked-list.ts";
 import { accountLimit, ipKey, ipsOf, IpStatus, IpType, StoredIp, type DedicatedIp } from "./dedicated-ip.ts";
 import { domainsSeen } from "./find.ts";
-import { ipView } from "./view.ts";
+import { ipSeen } from "./view.ts";
 
 /** What narrows a list of dedicated IPs; all that is given must hold. */
 export const ipQuery = {
@@ -28,7 +28,7 @@ export async function listIps(
   const kept = all.filter(
     (ip) => (type === undefined || ip.type === type) && (status === undefined || ip.status === status),
   );
-  return { items: kept.slice(skip, skip + take).map(ipView), total: kept.length };
+  return { items: kept.slice(skip, skip + take).map((ip) => ipSeen(ip, context)), total: kept.length };
 }
 
 /** All of them: an account does not have many. */

@@ -1,3 +1,5 @@
+import { covers } from "../auth/permissions.ts";
+import type { Context } from "../route.ts";
 import type { DedicatedIp, StoredAddress, StoredIp } from "./dedicated-ip.ts";
 
 /** Where a host of one's own publishes the hash of its setup key. */
@@ -15,7 +17,13 @@ const addressView = ({ key_hash }: StoredIp, address: StoredAddress): DedicatedI
       : { name: setupName(address.rdns), type: "TXT", value: key_hash },
 });
 
-/** A dedicated IP as its readers see it. */
+/** A dedicated IP as one reader sees it: how many domains there are is told to who may see all of them. */
+export const ipSeen = (ip: StoredIp, { permissions }: Pick<Context, "permissions">): DedicatedIp => ({
+  ...ipView(ip),
+  domain_count: covers(permissions, "domain.view", []) ? ip.domain_count : null,
+});
+
+/** A dedicated IP as it is, for events and for who has just made it. */
 export const ipView = (ip: StoredIp): DedicatedIp => ({
   id: ip.id,
   name: ip.name,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { covers } from "../auth/permissions.ts";
+import { covers, type Permissions } from "../auth/permissions.ts";
 import { DnsRecord, recordsIn } from "../dns-records/stored-record.ts";
 import { recordView } from "../dns-records/view.ts";
 import { Id } from "../ids.ts";
@@ -27,13 +27,25 @@ export const DomainDetail = Domain.extend({
   dns_records: z
     .array(DnsRecord)
     .meta({ description: `Its DNS records by name and type, the first ${shown}; none for who may not see them.` }),
-  dns_record_count: z.int().min(0).meta({ description: "How many DNS records it has." }),
+  dns_record_count: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: "How many DNS records it has; null for who may not see them." }),
   mailboxes: z
     .array(MailboxSummary)
     .meta({ description: `Its mailboxes, the first ${shown}; none for who may not see them.` }),
-  mailbox_count: z.int().min(0).meta({ description: "How many mailboxes it has." }),
+  mailbox_count: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: "How many mailboxes it has; null for who may not see them." }),
 }).meta({ id: "DomainDetail", description: "A domain with what is in it." });
 export type DomainDetail = z.output<typeof DomainDetail>;
+
+/** Whether one may see all mailboxes of a domain, and so how many there are. */
+export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions): boolean =>
+  covers(permissions, "mailbox.view", scopesOfDomain(domain));
 
 /** A domain with its records and mailboxes, as far as the reader sees these; what it has none of is not read. */
 export async function domainDetail(
@@ -42,8 +54,8 @@ export async function domainDetail(
 ): Promise<DomainDetail> {
   const { account_id, id, record_count, mailbox_count } = domain;
   const scopes = scopesOfDomain(domain);
-  const hasRecords = record_count > 0 && covers(permissions, "dns.view", scopes);
-  const hasMailboxes = mailbox_count > 0 && covers(permissions, "mailbox.view", scopes);
+  const [seesRecords, seesMailboxes] = [covers(permissions, "dns.view", scopes), maySeeMailboxes(domain, permissions)];
+  const [hasRecords, hasMailboxes] = [seesRecords && record_count > 0, seesMailboxes && mailbox_count > 0];
   const [[view], records, zone, mailboxes] = await Promise.all([
     domainViews(table, account_id, [domain]),
     hasRecords ? recordsIn(table, account_id, id) : [],
@@ -53,7 +65,7 @@ export async function domainDetail(
   return DomainDetail.parse({
     ...view,
     dns_records: records.slice(0, shown).map((record) => recordView(record, zone)),
-    dns_record_count: record_count,
+    dns_record_count: seesRecords ? record_count : null,
     mailboxes: mailboxes.map((mailbox) => ({
       id: mailbox.id,
       email: `${mailbox.local_part}@${domain.name}`,
@@ -61,6 +73,6 @@ export async function domainDetail(
       last_name: mailbox.last_name,
       active: mailbox.status === "active",
     })),
-    mailbox_count,
+    mailbox_count: seesMailboxes ? mailbox_count : null,
   });
 }

@@ -17,7 +17,7 @@ import { readList, removeRows } from "../table/ranked-list.ts";
 import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces.ts";
 import { getZone, zoneDueKey, zoneKey } from "../zones/zone.ts";
-import { domainDetail } from "./detail.ts";
+import { domainDetail, maySeeMailboxes } from "./detail.ts";
 import { dkimKey } from "./dkim.ts";
 import { domainKey, domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
@@ -43,7 +43,7 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
-    requireEmpty(domain);
+    requireEmpty(domain, context);
     if (domain.status === "releasing" && keptUntil(domain) === undefined) {
       return { value: undefined, writes: [], changes: [] };
     }
@@ -67,9 +67,11 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
   });
 }
 
-function requireEmpty({ name, status, mailbox_count }: StoredDomain): void {
+function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
+  const { name, status, mailbox_count } = domain;
   if (mailbox_count > 0) {
-    throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", { mailbox_count });
+    const extras = maySeeMailboxes(domain, permissions) ? { mailbox_count } : {};
+    throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", extras);
   }
   if (status === "pending_registration") {
     throw notReady(status, `${name} is being registered: wait until that is over.`);

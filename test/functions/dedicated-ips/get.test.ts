@@ -24,10 +24,10 @@ test("shows only the domains that the reader may see, and is only there for who 
   const on = (domain: string) => ({ role: "viewer", scope: { type: "domain", id: domain } }) as const;
   const narrow = await newMember(account, on(one.id));
   const read = (as: { token: string }) => send(account, "GET", `/${id}`, undefined, { as });
-  expect((await read(narrow)).body).toMatchObject({ domain_count: 2, domains: [{ id: one.id, name: one.name }] });
+  expect((await read(narrow)).body).toMatchObject({ domain_count: null, domains: [{ id: one.id, name: one.name }] });
   expect((await read(await newMember(account, on(third.id)))).status).toBe(404);
   const onlyIps = await newMember(account, { capability: "ip.view" });
-  expect((await read(onlyIps)).body).toMatchObject({ domain_count: 2, domains: [] });
+  expect((await read(onlyIps)).body).toMatchObject({ domain_count: null, domains: [] });
 });
 
 test("hides another account's, and one that never was", async () => {

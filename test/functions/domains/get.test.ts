@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
+import type { Capability } from "../../../shared/auth/capabilities.ts";
 import { domainByName } from "../../../shared/domains/find.ts";
 import { quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
 import { masked } from "../../support/doors.ts";
+import { addMailbox, person } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
@@ -32,6 +34,39 @@ test("shows a domain with its records by name and type, and how many it has", as
     Array(8).fill("in_sync"),
   );
   expect([body.mailboxes, body.mailbox_count]).toEqual([[], 0]);
+});
+
+test("counts only what the caller may see: records and mailboxes are null to who sees neither", async () => {
+  const account = await newAccount();
+  const { id, name } = await quicklyActive(account);
+  await addMailbox(account, { domain: name, ...person("ada") });
+  const scope = { type: "domain" as const, id };
+  const seenWith = async (...others: Capability[]) => {
+    const held = ["domain.view" as const, ...others].map((capability) => ({ capability, scope }));
+    const { token } = await newMember(account, ...held);
+    const { body } = await request("GET", `/v1/public/accounts/${account.id}/domains/${name}`, { token });
+    return [body.dns_records.length, body.dns_record_count, body.mailboxes.length, body.mailbox_count];
+  };
+  expect(await seenWith()).toEqual([0, null, 0, null]);
+  expect(await seenWith("dns.view")).toEqual([7, 7, 0, null]);
+  expect(await seenWith("mailbox.view")).toEqual([0, null, 1, 1]);
+});
+
+test("what keeps a domain or workspace from going is counted only for who sees it", async () => {
+  const account = await newAccount();
+  const { name, workspace_id } = await quicklyActive(account);
+  await addMailbox(account, { domain: name, ...person("ada") });
+  const path = `/v1/public/accounts/${account.id}`;
+  const deleting = async (what: string, ...held: Capability[]) => {
+    const { token } = await newMember(account, ...held.map((capability) => ({ capability })));
+    return (await request("DELETE", `${path}/${what}`, { token })).body;
+  };
+  const domain = await deleting(`domains/${name}`, "domain.delete");
+  expect([domain.code, domain.mailbox_count]).toEqual(["domain_not_empty", undefined]);
+  expect((await deleting(`domains/${name}`, "domain.delete", "mailbox.view")).mailbox_count).toBe(1);
+  const workspace = await deleting(`workspaces/${workspace_id}`, "workspace.manage");
+  expect([workspace.code, workspace.domain_count]).toEqual(["workspace_not_empty", undefined]);
+  expect((await deleting(`workspaces/${workspace_id}`, "workspace.manage", "domain.view")).domain_count).toBe(1);
 });
 
 test("shows the first hundred of many records, with the exact count", async () => {

@@ -29,7 +29,9 @@ async function locatedBy(route: Route): Promise<string[]> {
   const hasChoice = "domain" in route.body.shape && "workspace_id" in route.body.shape;
   const { name: domain, workspace_id } = hasChoice ? await home(account) : { name: "", workspace_id: "" };
   const bodies = hasChoice ? [{ domain }, { workspace_id }] : [given.body];
-  const found = await Promise.all(bodies.map((body) => route.subject?.find({ ...given, params, body }, testTable())));
+  const found = await Promise.all(
+    bodies.map(async (body) => route.subject?.find({ ...given, params, body }, testTable())),
+  );
   return found.flatMap((one) => one?.scopes ?? []).map(({ type }) => type);
 }
 
@@ -66,8 +68,12 @@ describe("what opens nothing on its resource is not given", () => {
     const domain = await home(account);
     const on = (capability_key: Capability, resource_type: string, resource_id: string) =>
       give(account, "authorizations", {
-        ...{ grant_kind: "capability", subject_type: "user", subject_id: randomUUID() },
-        ...{ capability_key, resource_type, resource_id },
+        grant_kind: "capability",
+        subject_type: "user",
+        subject_id: randomUUID(),
+        capability_key,
+        resource_type,
+        resource_id,
       });
     for (const [type, id] of [
       ["domain", domain.id],

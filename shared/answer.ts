@@ -54,6 +54,7 @@ function headersOf({ status, extras }: Problem, challenge: string): Record<strin
   return {
     ...(status === 401 ? { "www-authenticate": challenge } : {}),
     ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),
+    ...(typeof extras["accept_encoding"] === "string" ? { "accept-encoding": extras["accept_encoding"] } : {}),
     ...(extras["retry_after"] === undefined ? {} : { "retry-after": String(extras["retry_after"]) }),
   };
 }

@@ -9,11 +9,20 @@ export type Tags = "*" | readonly string[];
 export const etagOf = (view: unknown): string =>
   `"${createHash("sha256").update(JSON.stringify(view)).digest("base64url").slice(0, 22)}"`;
 
-/** The tags of a header field; undefined when it is malformed. */
+/** One element of a list of tags, which may be empty (RFC 9110 §5.6.1, §8.8.3), and the comma after it. */
+const element = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|$)/y;
+
+/** The tags of a header field; undefined when it is malformed, or lists none. */
 export function parseTags(field: string): Tags | undefined {
   if (field.trim() === "*") return "*";
-  const tags = field.split(",").map((tag) => tag.trim());
-  return tags.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e]*"$/.test(tag)) ? tags : undefined;
+  const tags: string[] = [];
+  element.lastIndex = 0;
+  while (element.lastIndex < field.length) {
+    const found = element.exec(field);
+    if (!found) return undefined;
+    if (found[1] !== undefined) tags.push(found[1]);
+  }
+  return tags.length === 0 ? undefined : tags;
 }
 
 /** Whether the view has one of the tags. Weak ones match only where `weakly` allows it (RFC 9110 §8.8.3.2). */

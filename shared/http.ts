@@ -1,7 +1,9 @@
 import { json, type Response } from "./answer.ts";
+import { Problem } from "./errors.ts";
 import { etagOf, hasTag, parseTags } from "./etag.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type Outcome } from "./invoke.ts";
+import { checkFit } from "./json-body.ts";
 import { lambda, type Handler } from "./lambda.ts";
 import type { Route } from "./route.ts";
 
@@ -13,14 +15,25 @@ export const http = (route: Route): Handler =>
       const { headers } = request;
       const raw = {
         params: fromStrings(route.params, new URLSearchParams(request.pathParameters as Record<string, string>)),
-        query: fromStrings(route.query, new URLSearchParams(request.rawQueryString)),
+        query: fromStrings(route.query, queryOf(request.rawQueryString)),
         body: request.body === undefined && takesNothing(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
       };
       return respond(route, await invoke(route, raw, door), headers);
     },
-    { public: route.public },
+    { public: route.public, checkBody: checkFit },
   );
+
+/** The members of a query string; 400 for escapes that are no UTF-8. A second `?` belongs to the first name. */
+function queryOf(raw: string): URLSearchParams {
+  try {
+    decodeURIComponent(raw);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new Problem("malformed_request", "The query string has an escape that is not UTF-8.");
+  }
+  return new URLSearchParams(`?${raw}`);
+}
 
 /** Whether a request without a body is as good as one with an empty object. */
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;

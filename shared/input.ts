@@ -72,9 +72,11 @@ function addErrors(errors: ValidationError[], part: string, issues: readonly Iss
 type Issue = z.core.$ZodIssue;
 
 const place = (path: readonly PropertyKey[]): (string | number)[] =>
-  path.map((step) => (typeof step === "number" ? step : clipped(String(step))));
+  path.map((step) => clipped(typeof step === "number" ? step : String(step)));
 
-const clipped = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
+/** A step of the way to a place; a long name is cut, as it is the caller's. */
+export const clipped = <T extends string | number>(step: T): T | string =>
+  typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
 
 /** What is said of a value as a whole, and so of one that is not there; JSON and code mode have no other way to be undefined. */
 const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);

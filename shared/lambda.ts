@@ -8,6 +8,7 @@ import { callerAddress } from "./caller-address.ts";
 import { clock } from "./clock.ts";
 import { InvalidInput, Problem } from "./errors.ts";
 import type { Door } from "./invoke.ts";
+import { textOf } from "./json-body.ts";
 import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "./limits/limiter.ts";
 import { createLog } from "./log.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
@@ -23,13 +24,13 @@ export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Prom
 /** One request while it is served; middy carries it where Lambda's context would be. */
 type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal; rate?: RateState };
 
-const bodyLimitBytes = 1_048_576;
-
 type LambdaOptions = {
   /** Takes requests without a credential. */
   public?: boolean;
   /** Throws for a request that is refused whoever it is from. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
+  /** Throws for the text of a body that is JSON and yet refused. */
+  checkBody?: (text: string) => void;
   /** The answer to a failure where a protocol has its own; undefined where it has none. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
 };
@@ -48,11 +49,13 @@ export function lambda(
     .before(async (run) => {
       options.guard?.(run.event);
       if (!options.public) await run.context.door.authenticate();
-      const { body, isBase64Encoded } = run.event;
+      const { body, headers, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
       try {
-        checkSize(body, isBase64Encoded);
+        const text = textOf({ body, headers, isBase64Encoded });
+        Object.assign(run.event, { body: text, isBase64Encoded: false });
         parseBody?.(run as never);
+        options.checkBody?.(text);
       } catch (error) {
         // What cannot be read counts like any other request.
         const principalId = run.context.principal?.id;
@@ -112,14 +115,6 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
     },
   };
   return call;
-}
-
-function checkSize(body: string, isBase64: boolean): void {
-  const bytes = Buffer.byteLength(body, isBase64 ? "base64" : "utf8");
-  if (bytes <= bodyLimitBytes) return;
-  throw new Problem("body_too_large", `A body may hold ${bodyLimitBytes} bytes at most.`, {
-    limit_bytes: bodyLimitBytes,
-  });
 }
 
 /** Problems and invalid input as they are; anything else is logged and leaves as `internal`. */

@@ -1,3 +1,4 @@
+import { isKept } from "../../shared/json-body.ts";
 import { LanguageError } from "./mistake.ts";
 import { says } from "./sentences.ts";
 import type { Position } from "./syntax.ts";
@@ -19,6 +20,7 @@ export function readNumber(digits: string, at: Position): number {
   if (/^\d+$/.test(digits) && !Number.isSafeInteger(value)) {
     throw fault(says.integer);
   }
+  if (!isKept(digits)) throw fault(says.precise);
   return value;
 }
 

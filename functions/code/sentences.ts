@@ -28,6 +28,7 @@ export const says = {
     "This `{` of the f-string is not closed before its text ends: between braces write the other quotes, f\"{x['a']}\".",
   noNumber: "This is no number: text needs quotes.",
   large: "This number is too large.",
+  precise: "This number has more digits than can be kept: quotes keep them all.",
   integer: "Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
   escape: "This is no escape: write \\\\ for a backslash, \\u00e9 or \\U0001f600 for a character.",
   strange: (text: string) => `${text} has no meaning here.`,

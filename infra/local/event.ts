@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
@@ -59,9 +60,13 @@ function forwarded(headers: Map<string, string>, { sourceIp, port, body }: WireR
   headers.set("content-length", String(body.length));
 }
 
+/**
+ * What is no UTF-8 arrives as base64 too: API Gateway would put U+FFFD in its place, by which a handler can tell most such
+ * bodies, and here it can tell all.
+ */
 function bodyOf(body: Buffer, contentType: string | undefined): { body?: string; isBase64Encoded: boolean } {
   if (body.length === 0) return { isBase64Encoded: false };
-  const text = isText(contentType);
+  const text = isText(contentType) && isUtf8(body);
   return { body: body.toString(text ? "utf8" : "base64"), isBase64Encoded: !text };
 }
 

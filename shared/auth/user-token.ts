@@ -19,8 +19,9 @@ const isIdToken = (payload: JwtPayload): boolean =>
   payload["typ"] === "ID" ||
   ["nonce", "at_hash", "c_hash"].some((claim) => claim in payload);
 
-/** The checks of RFC 8725 and RFC 9068 that the library leaves to its caller. */
+/** The checks of RFC 7515 §4.1.11 (no extension is understood here), RFC 8725 and RFC 9068 that the library leaves to its caller. */
 function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): void {
+  if ("crit" in header) throw new Error("an extension that is not understood");
   const typ = typeof header["typ"] === "string" ? header["typ"].toLowerCase().replace(/^application\//, "") : "";
   if (issuer.typ === "at+jwt" && typ !== "at+jwt") throw new Error("not an access token by its typ");
   if (isIdToken(payload)) throw new Error("an ID token");

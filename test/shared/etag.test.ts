@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
+import { parseTags } from "../../shared/etag.ts";
 import type { Route } from "../../shared/route.ts";
 import { asOwner, giveGroup, join, newGroup } from "../support/auth.ts";
 import { callRest } from "../support/call.ts";
@@ -18,6 +19,21 @@ const getterOf = ({ path }: Route): Route => {
   return getter;
 };
 const changers = tagged.filter(({ method }) => method !== "GET");
+
+test.each([
+  ['"a"', ['"a"']],
+  ['"a",', ['"a"']],
+  [',, "a" ,\t, W/"b",', ['"a"', 'W/"b"']],
+  ['"a,b","\u00e9", ""', ['"a,b"', '"\u00e9"', '""']],
+  [" * ", "*"],
+  ["", undefined],
+  [" , ", undefined],
+  ['"a" "b"', undefined],
+  ['"a"b', undefined],
+  ["a", undefined],
+  ['w/"a"', undefined],
+  ['*, "a"', undefined],
+])("of If-Match: %s the tags are %j", (field, tags) => expect(parseTags(field)).toEqual(tags));
 
 test("what one reads with a tag is changed and deleted with it", () => {
   expect(tagged.length).toBeGreaterThan(5);

@@ -96,7 +96,7 @@ test("an error of our own leaves as internal, without its cause", async () => {
   const handler = await handlerOf({ file: "functions/workspaces/list.ts" });
   const event = eventOf("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token });
   const unreadable = {
-    get [Symbol.iterator](): never {
+    toString: (): never => {
       throw new Error("secret cause");
     },
   };
@@ -146,4 +146,19 @@ test("tells the first hundred errors of a request that is wrong all over", async
   const { status, body, text } = await post(JSON.stringify(Object.fromEntries(members)));
   expect([status, body.detail.length]).toEqual([422, 100]);
   expect(text.length).toBeLessThan(50_000);
+});
+
+test("a question mark at the begin of a query string belongs to its first name", async () => {
+  const { status, body } = await request("GET", "/v1/public/accounts??page=7", { token: newUser().token });
+  expect(status).toBe(422);
+  expect(body.detail).toMatchObject([{ loc: ["query", "?page"], type: "extra_forbidden" }]);
+});
+
+test("answers a query string that is no UTF-8 with 400", async () => {
+  const handler = await handlerOf({ file: "functions/accounts/list.ts" });
+  const event = eventOf("GET", "/v1/public/accounts", { token: newUser().token });
+  for (const rawQueryString of ["status=%ff", "status=%", "%e9=1"]) {
+    const answer = await handler({ ...event, rawQueryString });
+    expect(JSON.parse(answer.body ?? "")).toMatchObject({ status: 400, code: "malformed_request" });
+  }
 });

@@ -123,3 +123,8 @@ test("an empty body is no member of the event", () => {
   expect(event).not.toHaveProperty("body");
   expect(event.isBase64Encoded).toBe(false);
 });
+
+test("a body of text that is no UTF-8 arrives as the bytes it is, as base64", () => {
+  const event = eventOf("/x", ["Content-Type", "application/json"], Buffer.from([0x22, 0xff, 0x22]));
+  expect(event).toMatchObject({ body: "Iv8i", isBase64Encoded: true });
+});

@@ -54,6 +54,8 @@ test.each<[string, string]>([
   ["another aud", issuer.sign(header, { ...claims, aud: "other-api" })],
   ["no aud", issuer.sign(header, without("aud"))],
   ["typ JWT", issuer.sign({ ...header, typ: "JWT" }, claims)],
+  ["crit", issuer.sign({ ...header, crit: ["exp"] }, claims)],
+  ["an empty crit", issuer.sign({ ...header, crit: [] }, claims)],
   ["no typ", issuer.sign({ alg: "ES256", kid: issuer.kid }, claims)],
   ["an ID token by its nonce", issuer.sign(header, { ...claims, nonce: "n" })],
   ["an ID token by token_use", issuer.sign(header, { ...claims, token_use: "id" })],

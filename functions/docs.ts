@@ -82,7 +82,7 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   const body = event.rawPath === cardPath ? text.replaceAll("{address}", addressOf(event)) : text;
   const headers = { etag: etagOf(body), ...headersOf(event.rawPath) };
   const known = parseTags(event.headers["if-none-match"] ?? "");
-  if (known && hasTag(known, body, true)) return sealed({ statusCode: 304, headers }, requestId);
+  if (known && hasTag(known, headers.etag, true)) return sealed({ statusCode: 304, headers }, requestId);
   return sealed(
     { statusCode: 200, headers: { "content-type": type, ...headers }, body, isBase64Encoded: !isText },
     requestId,

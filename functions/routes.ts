@@ -30,6 +30,7 @@ import { route as billingTransactionsList } from "./billing/transactions/list.ts
 import { route as billingWalletBalanceGet } from "./billing/wallet-balance/get.ts";
 import { route as credentialsAdd } from "./credentials/add.ts";
 import { route as credentialsDelete } from "./credentials/delete.ts";
+import { route as credentialsGet } from "./credentials/get.ts";
 import { route as credentialsList } from "./credentials/list.ts";
 import { route as credentialsUpdate } from "./credentials/update.ts";
 import { route as dedicatedIpsAdd } from "./dedicated-ips/add.ts";
@@ -44,6 +45,7 @@ import { route as dedicatedIpsList } from "./dedicated-ips/list.ts";
 import { route as dnsRecordsAdd } from "./dns-records/add.ts";
 import { route as dnsRecordsDelete } from "./dns-records/delete.ts";
 import { route as dnsRecordsExport } from "./dns-records/export.ts";
+import { route as dnsRecordsGet } from "./dns-records/get.ts";
 import { route as dnsRecordsImport } from "./dns-records/import.ts";
 import { route as dnsRecordsList } from "./dns-records/list.ts";
 import { route as dnsRecordsUpdate } from "./dns-records/update.ts";
@@ -61,6 +63,7 @@ import { route as feedbackSubmit } from "./feedback/submit.ts";
 import { route as forwardingActivate } from "./forwarding/activate.ts";
 import { route as forwardingAdd } from "./forwarding/add.ts";
 import { route as forwardingDelete } from "./forwarding/delete.ts";
+import { route as forwardingGet } from "./forwarding/get.ts";
 import { route as forwardingList } from "./forwarding/list.ts";
 import { route as forwardingUpdate } from "./forwarding/update.ts";
 import { route as forwardingVerificationConfirm } from "./forwarding/verification/confirm.ts";
@@ -120,6 +123,7 @@ export const routes: readonly Route[] = [
   domainsHealth,
   dnsRecordsList,
   dnsRecordsAdd,
+  dnsRecordsGet,
   dnsRecordsUpdate,
   dnsRecordsDelete,
   dnsRecordsImport,
@@ -139,10 +143,12 @@ export const routes: readonly Route[] = [
   mailboxesAliasesDelete,
   credentialsList,
   credentialsAdd,
+  credentialsGet,
   credentialsUpdate,
   credentialsDelete,
   forwardingList,
   forwardingAdd,
+  forwardingGet,
   forwardingUpdate,
   forwardingActivate,
   forwardingDelete,

@@ -64,7 +64,8 @@ export const adviceOf: Record<ProblemCode, string> = {
   idempotency_in_flight:
     "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",
   secret_already_shown: "The secret was in the first answer and is kept nowhere. If you have lost it, make a new one.",
-  precondition_failed: "Somebody changed it since you read it. Read it again and decide anew.",
+  precondition_failed:
+    "Somebody changed it since you read it: read it again and decide anew. Or the route honours no `If-Match`: leave the header out.",
   body_too_large: "Send less at once: <code>limit_bytes</code> is the most.",
   unsupported_media_type: "Send the body as <code>Content-Type: application/json</code>.",
   rate_limited: "Wait for as long as <code>Retry-After</code> says.",

@@ -12,7 +12,8 @@ const answerHeaders = {
   Location: { schema: { type: "string" }, description: "Where the created resource is read." },
   ETag: {
     schema: { type: "string" },
-    description: "The entity tag of the resource as it is now, for `If-Match` and `If-None-Match`.",
+    description:
+      "The entity tag of the resource's own state as it is now, for `If-Match` and `If-None-Match`. What the answer shows of other things beside it (a domain's mailboxes and records, a workspace's name) is not part of it.",
   },
   "Idempotency-Replayed": {
     schema: { type: "string", enum: ["true"] },
@@ -98,25 +99,27 @@ const tag = String.raw`(?:W/)?"[\x21\x23-\x2b\x2d-\x7e]*"`;
 const fields = {
   "If-Match": z
     .string()
-    .regex(new RegExp(String.raw`^(?:\*|${tag}(?: *, *${tag})*)$`), { error: "Write * or entity tags in quotes" }),
+    .regex(new RegExp(String.raw`^(?: *\* *|[ ,]*${tag}(?: *,[ ,]*${tag})*[ ,]*)$`), { error: "Write * or entity tags in quotes" }),
   "If-None-Match": z.string(),
 };
 
 /** The request header fields a route honours. `isFunction`: it is one of the list, not a door of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
-    "If-Match":
-      "Change it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 `precondition_failed`: `*` for any, or tags in quotes as `ETag` has them, with commas between. Anything else is a 422. Without it the last write wins.",
+    "If-Match": `${route.method === "GET" ? "Answer" : "Change"} it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 \`precondition_failed\`: \`*\` for any, or tags in quotes as \`ETag\` has them, with commas between. Anything else is a 422. Without it the last write wins.`,
     "If-None-Match":
       "Entity tags you know already (RFC 9110 §13.1.2): if it still has one of them, 304 without a body. What cannot be read as such is as good as not sent.",
   };
-  const condition = route.method === "GET" ? "If-None-Match" : "If-Match";
+  const honoured = route.method === "GET" ? (["If-Match", "If-None-Match"] as const) : (["If-Match"] as const);
+  const conditions = honoured.map(
+    (name) => [name, fields[name].optional().meta({ description: conditional[name] })] as const,
+  );
   return z.object({
     "X-Request-Id": z.string().optional().meta({
       description:
         "Your id for this request, 1 to 128 visible ASCII characters: echoed, logged, and part of every error body. Anything else is replaced by an id of ours.",
     }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
-    ...(route.etag ? { [condition]: fields[condition].optional().meta({ description: conditional[condition] }) } : {}),
+    ...(route.etag ? Object.fromEntries(conditions) : {}),
   });
 }

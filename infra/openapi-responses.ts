@@ -56,7 +56,7 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
     ...(route.public ? [] : (["unauthenticated", "token_expired", "token_revoked"] as const)),
-    ...(["malformed_json", "body_too_large", "unsupported_media_type"] as const),
+    ...(["malformed_json", "body_too_large", "unsupported_media_type", "precondition_failed"] as const),
     ...(["rate_limited", "internal", "busy", "upstream_unavailable"] as const),
   ];
   const when: [boolean, ProblemCode][] = [
@@ -67,7 +67,6 @@ function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
     [isRpc, "origin_not_allowed"],
     [takesKey(route, isRpc), "idempotency_in_flight"],
     [takesKey(route, isRpc) && (route.shownOnce.length > 0 || !isFunction), "secret_already_shown"],
-    [route.etag && route.method !== "GET", "precondition_failed"],
   ];
   const codes = new Set([...always, ...when.flatMap(([holds, code]) => (holds ? [code] : [])), ...route.problems]);
   return problemCodes.filter((code) => codes.has(code));

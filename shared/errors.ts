@@ -50,7 +50,7 @@ const problems = {
   payment_due: { status: 409, title: "The account has an invoice to pay first" },
   idempotency_in_flight: { status: 409, title: "The first request with this key is still running" },
   secret_already_shown: { status: 409, title: "The secret was shown before" },
-  precondition_failed: { status: 412, title: "The resource has changed" },
+  precondition_failed: { status: 412, title: "The precondition does not hold" },
   body_too_large: { status: 413, title: "The body is too large" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
   rate_limited: { status: 429, title: "Too many requests" },

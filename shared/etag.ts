@@ -1,11 +1,16 @@
 import { createHash } from "node:crypto";
 
+import type * as z from "zod";
+
 import { Problem } from "./errors.ts";
 
 /** What `If-Match` or `If-None-Match` lists: entity tags, or `*` for any. */
 export type Tags = "*" | readonly string[];
 
-/** A strong entity tag of a resource's view (RFC 9110 §8.8.3): two views that differ anywhere have two. */
+/** Which members of a resource's view its tag is made of: its own state. */
+export type Own = { view: z.ZodObject; own?: z.ZodObject };
+
+/** A strong entity tag (RFC 9110 §8.8.3): two values that differ anywhere have two. */
 export const etagOf = (view: unknown): string =>
   `"${createHash("sha256").update(JSON.stringify(view)).digest("base64url").slice(0, 22)}"`;
 
@@ -25,12 +30,21 @@ export function parseTags(field: string): Tags | undefined {
   return tags.length === 0 ? undefined : tags;
 }
 
-/** Whether the view has one of the tags. Weak ones match only where `weakly` allows it (RFC 9110 §8.8.3.2). */
-export const hasTag = (tags: Tags, view: unknown, weakly = false): boolean =>
-  tags === "*" || tags.some((tag) => (weakly ? tag.replace(/^W\//, "") : tag) === etagOf(view));
+/** The entity tag of a resource: of its own state, not of what a view of it shows of others. */
+export const tagOf = ({ view, own = view }: Own, resource: unknown): string => etagOf(own.parse(resource));
+
+/** Whether a tag is among those listed. Weak ones match only where `weakly` allows it (RFC 9110 §8.8.3.2). */
+export const hasTag = (tags: Tags, etag: string, weakly = false): boolean =>
+  tags === "*" || tags.some((tag) => (weakly ? tag.replace(/^W\//, "") : tag) === etag);
+
+/** What the caller last saw of a resource. */
+export type IfMatch = { tags: Tags; of: Own };
 
 /** 412 unless the resource is as the caller last saw it. */
-export function requireMatch(ifMatch: Tags | undefined, view: unknown): void {
-  if (ifMatch === undefined || hasTag(ifMatch, view)) return;
-  throw new Problem("precondition_failed", "It has changed since you read it. Read it again and decide anew.");
+export function requireMatch(ifMatch: IfMatch | undefined, resource: unknown): void {
+  if (ifMatch === undefined || hasTag(ifMatch.tags, tagOf(ifMatch.of, resource))) return;
+  throw hasChanged();
 }
+
+export const hasChanged = (): Problem =>
+  new Problem("precondition_failed", "It has changed since you read it. Read it again and decide anew.");

@@ -1,6 +1,6 @@
 import { json, type Response } from "./answer.ts";
 import { Problem } from "./errors.ts";
-import { etagOf, hasTag, parseTags } from "./etag.ts";
+import { hasTag, parseTags, requireMatch, tagOf } from "./etag.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type Outcome } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
@@ -50,10 +50,11 @@ function respond(route: Route, { input, output, replayed }: Outcome, sent: Heade
     return { statusCode: route.status, headers: { "content-type": `${route.text.type}; charset=utf-8` }, body: text };
   }
   const ifNoneMatch = sent["if-none-match"];
-  const etag = route.etag && route.method !== "DELETE" ? { etag: etagOf(output) } : {};
-  const known = ifNoneMatch === undefined ? undefined : parseTags(ifNoneMatch);
-  if (route.etag && route.method === "GET" && known !== undefined && hasTag(known, output, true)) {
-    return { statusCode: 304, headers: etag };
+  const etag = route.etag && route.method !== "DELETE" ? { etag: tagOf(route.etag, output) } : undefined;
+  if (etag && route.method === "GET") {
+    requireMatch(input.headers.ifMatch, output);
+    const known = ifNoneMatch === undefined ? undefined : parseTags(ifNoneMatch);
+    if (known !== undefined && hasTag(known, etag.etag, true)) return { statusCode: 304, headers: etag };
   }
   return json(route.status, output, {
     ...etag,

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 
 import { InvalidInput, type ValidationError } from "./errors.ts";
-import { parseTags, type Tags } from "./etag.ts";
+import { parseTags, type IfMatch } from "./etag.ts";
 import type { Route } from "./route.ts";
 import { inWords } from "./words.ts";
 
@@ -16,7 +16,7 @@ export type RawInput = {
   callKey?: string | undefined;
 };
 export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>> & {
-  headers: { idempotencyKey?: string; ifMatch?: Tags };
+  headers: { idempotencyKey?: string; ifMatch?: IfMatch };
 };
 
 const places = { params: "path", query: "query", body: "body" } as const;
@@ -37,7 +37,7 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
 /** Whether a header field may be an idempotency key. */
 export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
-/** The header fields a route honours; one that it does not is as good as not sent. */
+/** The header fields a route honours. An idempotency key that it does not is as good as not sent. */
 function headersOf(
   route: Route,
   { headers = {}, callKey }: RawInput,
@@ -51,10 +51,10 @@ function headersOf(
     if (isIdempotencyKey(key)) parsed.idempotencyKey = key;
     else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
   }
-  if (field !== undefined && route.etag && route.method !== "GET") {
+  if (field !== undefined && route.etag) {
     const tags = parseTags(field);
     if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as ETag has them: "…"');
-    else parsed.ifMatch = tags;
+    else parsed.ifMatch = { tags, of: route.etag };
   }
   return parsed;
 }

@@ -49,6 +49,7 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   if (charged.status === "rejected") throw charged.reason;
   if (door.readOnly !== undefined && route.access === "write") throw stopped(door.readOnly);
   if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
+  requireHonoured(route, raw);
   const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
@@ -61,6 +62,12 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   const caller = { principal, permissions, claim: claimed, found };
   const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
   return { input, output, replayed: false, permissions };
+}
+
+/** 412 for a condition on a resource that has no entity tag: nothing is done as if it held (RFC 9110 §13.1.1). */
+export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick<RawInput, "headers">): void {
+  if (etag || headers?.["if-match"] === undefined) return;
+  throw new Problem("precondition_failed", "Nothing was done: `If-Match` is not honoured here. Leave the header out.");
 }
 
 const stopped = (reason: string): Problem =>

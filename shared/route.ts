@@ -5,7 +5,7 @@ import type { Permissions, ResourceType, Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { Commit } from "./changes/recorder.ts";
 import type { ProblemCode } from "./errors.ts";
-import type { Tags } from "./etag.ts";
+import type { IfMatch, Own } from "./etag.ts";
 import type { LimitClass } from "./limits/classes.ts";
 import type { Log } from "./log.ts";
 import type { Reader } from "./table/table.ts";
@@ -58,7 +58,7 @@ export type Context = {
   /** Where the API is reached by this caller, without a slash at its end: for addresses in the answer. */
   address?: string | undefined;
   /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
-  ifMatch?: Tags | undefined;
+  ifMatch?: IfMatch | undefined;
   log: Log;
   now: () => Date;
 };
@@ -107,8 +107,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   resumes?: boolean;
   /** Computes much: its Lambda gets a whole processor, and as long as the gateway waits. */
   heavy?: boolean;
-  /** Whether the resource has an entity tag: GET and PATCH answer it, PATCH and DELETE honour `If-Match`. */
-  etag?: boolean;
+  /** The kind whose entity tag GET and PATCH answer, and all honour `If-Match` by; without it that field is refused. */
+  etag?: Own;
   /** How often it may be called; `default` if not said. */
   limit?: LimitClass;
   /** What the Lambda of this route uses beside the table: `secrets` seals and opens, `files` signs addresses. */
@@ -159,7 +159,7 @@ export type Route = {
   kept: boolean;
   resumes: boolean;
   heavy: boolean;
-  etag: boolean;
+  etag?: Own;
   limit: LimitClass;
   uses: readonly Port[];
   public: boolean;
@@ -191,7 +191,6 @@ export function defineRoute<
     kept: true,
     resumes: false,
     heavy: false,
-    etag: false,
     limit: "default",
     uses: [],
     public: false,

@@ -163,6 +163,7 @@ export function renameWorkspace(
 ): Promise<StoredWorkspace> {
   return context.commit(async () => {
     const old = await getWorkspace(accountId, id, context);
+    if (old.name === name) return { value: old, writes: [], changes: [], seen: old };
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
     const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];

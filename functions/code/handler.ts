@@ -1,6 +1,6 @@
 import type { Response } from "../../shared/answer.ts";
 import { http } from "../../shared/http.ts";
-import type { Door } from "../../shared/invoke.ts";
+import { requireHonoured, type Door } from "../../shared/invoke.ts";
 import { lambda, type Handler, type Request } from "../../shared/lambda.ts";
 import { a2a } from "./a2a.ts";
 import { functionsRoute } from "./functions-route.ts";
@@ -16,6 +16,7 @@ const run = lambda("code", answer, {
 /** Every request counts, whatever is in it; a program is charged the rest of its score once that is known. */
 async function answer(request: Request, door: Door): Promise<Response> {
   await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
+  requireHonoured({}, request);
   return isMcp(request) ? mcp(request, door) : a2a(request, door);
 }
 const listFunctions = http(functionsRoute);

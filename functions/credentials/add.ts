@@ -59,6 +59,7 @@ export const route = defineRoute({
       examples: [{ name: "Office printer", generate: true }],
     }),
   status: 201,
+  location: "/v1/public/accounts/{account_id}/credentials/{id}",
   output: Credential.extend({
     generated_secret: z
       .string()

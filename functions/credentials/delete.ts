@@ -1,3 +1,4 @@
+import { credentialKind } from "../../shared/credentials/credential.ts";
 import { deleteCredential } from "../../shared/credentials/manage.ts";
 import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
 import { http } from "../../shared/http.ts";
@@ -11,6 +12,7 @@ export const route = defineRoute({
   description: "Nobody logs in by it from then on.",
   capability: "credential.manage",
   subject: credentialInPath,
+  etag: credentialKind,
   access: "write",
   params: CredentialParams,
   output: Empty,

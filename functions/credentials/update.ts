@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
+import { Credential, credentialKind, CredentialName } from "../../shared/credentials/credential.ts";
 import { renameCredential } from "../../shared/credentials/manage.ts";
 import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
 import { http } from "../../shared/http.ts";
@@ -13,6 +13,7 @@ export const route = defineRoute({
   summary: "Rename a master password",
   capability: "credential.manage",
   subject: credentialInPath,
+  etag: credentialKind,
   access: "write",
   params: CredentialParams,
   body: z.strictObject({ name: CredentialName }).meta({ id: "MasterPasswordUpdate", description: "Its new name." }),

@@ -1,3 +1,4 @@
+import { ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { deleteIp } from "../../shared/dedicated-ips/delete.ts";
 import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
 import { http } from "../../shared/http.ts";
@@ -12,7 +13,7 @@ export const route = defineRoute({
     "One that no domain sends from any more. What is paid of a managed one is not given back; what is only held for one that is still provisioned is free again. A host that was suspended stays.",
   capability: "ip.manage",
   subject: ipInPath,
-  etag: true,
+  etag: ipKind,
   access: "write",
   params: IpParams,
   output: Empty,

@@ -1,4 +1,4 @@
-import { DedicatedIpDetail } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { DedicatedIpDetail, ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { ipDetail } from "../../shared/dedicated-ips/detail.ts";
 import { IpParams, seenIp } from "../../shared/dedicated-ips/find.ts";
 import { http } from "../../shared/http.ts";
@@ -13,7 +13,7 @@ export const route = defineRoute({
     "With the first hundred of the domains that send from it. Who sees only some domains of the account sees the dedicated IPs of those.",
   capability: "ip.view",
   scope: "visible",
-  etag: true,
+  etag: ipKind,
   access: "read",
   params: IpParams,
   output: DedicatedIpDetail,

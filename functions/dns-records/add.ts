@@ -26,6 +26,7 @@ export const route = defineRoute({
     .strictObject({ domain: DomainRef, ...newRecord })
     .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
   status: 201,
+  location: "/v1/public/accounts/{account_id}/dns-records/{id}",
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
   run: async ({ body, found }, context) =>

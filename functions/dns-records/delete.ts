@@ -1,4 +1,5 @@
 import { recordInPath, RecordParams, removeRecord } from "../../shared/dns-records/change.ts";
+import { recordKind } from "../../shared/dns-records/stored-record.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
 import { syncSoon } from "../../shared/zones/soon.ts";
@@ -10,6 +11,7 @@ export const route = defineRoute({
   summary: "Delete a DNS record",
   capability: "dns.manage",
   subject: recordInPath,
+  etag: recordKind,
   access: "write",
   uses: ["dns"],
   params: RecordParams,

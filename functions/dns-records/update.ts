@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { changeRecord, recordInPath, RecordParams } from "../../shared/dns-records/change.ts";
 import { changedRecord } from "../../shared/dns-records/input.ts";
-import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
+import { DnsRecord, recordKind } from "../../shared/dns-records/stored-record.ts";
 import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -16,6 +16,7 @@ export const route = defineRoute({
     "What is not given stays as it is. A record keeps its domain and its type: add another for another type.",
   capability: "dns.manage",
   subject: recordInPath,
+  etag: recordKind,
   access: "write",
   uses: ["dns"],
   params: RecordParams,

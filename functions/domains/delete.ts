@@ -1,3 +1,4 @@
+import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { dnsHere, registrarHere } from "../../shared/domains/outside.ts";
 import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
@@ -14,7 +15,7 @@ export const route = defineRoute({
     "Removes its records and its zone, and gives back its registration if it was bought here: the name is free for others after it. Should a provider not answer, the domain is `releasing` until it does.",
   capability: "domain.delete",
   subject: domainInPath,
-  etag: true,
+  etag: domainKind,
   access: "write",
   uses: ["registrar", "dns"],
   params: DomainParams,

@@ -1,4 +1,5 @@
 import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
+import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -11,7 +12,7 @@ export const route = defineRoute({
   description: "The domain with its DNS records and mailboxes, the first hundred of each.",
   capability: "domain.view",
   subject: domainInPath,
-  etag: true,
+  etag: domainKind,
   access: "read",
   params: DomainParams,
   output: DomainDetail,

@@ -1,4 +1,5 @@
 import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
+import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { DomainSettings, setDomain } from "../../shared/domains/settings.ts";
 import { http } from "../../shared/http.ts";
@@ -13,7 +14,7 @@ export const route = defineRoute({
   description: "What is not given stays as it is. The DMARC record follows its two settings.",
   capability: "domain.update",
   subject: domainInPath,
-  etag: true,
+  etag: domainKind,
   access: "write",
   uses: ["dns"],
   params: DomainParams,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { setActive } from "../../shared/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
 
@@ -13,6 +13,7 @@ export const route = defineRoute({
   description: "While it is paused no copies go out. What its recipient agreed to stays.",
   capability: "forwarding.manage",
   subject: ruleInPath,
+  etag: ruleKind,
   access: "write",
   params: RuleParams,
   body: z

@@ -24,6 +24,7 @@ export const route = defineRoute({
     .strictObject({ target_email: TargetEmail, ...scopeMembers })
     .meta({ id: "ForwardingRuleCreate", description: "A new forwarding rule." }),
   status: 201,
+  location: "/v1/public/accounts/{account_id}/forwarding/{id}",
   output: ForwardingRule,
   problems: ["domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
   run: ({ params, body, found: scope }, context) => {

@@ -1,5 +1,5 @@
 import { deleteRule } from "../../shared/forwarding/remove.ts";
-import { ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
 
@@ -11,6 +11,7 @@ export const route = defineRoute({
   description: "No copies go out from then on, and a link or code that was sent is of no use.",
   capability: "forwarding.manage",
   subject: ruleInPath,
+  etag: ruleKind,
   access: "write",
   params: RuleParams,
   output: Empty,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { retarget } from "../../shared/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, RuleParams } from "../../shared/forwarding/rule.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
 import { TargetEmail } from "../../shared/forwarding/target.ts";
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
@@ -15,6 +15,7 @@ export const route = defineRoute({
     "Sends its copies to another address, which is asked first as for a new rule: until it agrees, none go out.",
   capability: "forwarding.manage",
   subject: ruleInPath,
+  etag: ruleKind,
   access: "write",
   limit: "outbound",
   params: RuleParams,

@@ -1,6 +1,7 @@
 import { http } from "../../shared/http.ts";
 import { deleteMailbox } from "../../shared/mailboxes/delete.ts";
 import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
+import { mailboxKind } from "../../shared/mailboxes/mailbox.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
 
 export const route = defineRoute({
@@ -11,7 +12,7 @@ export const route = defineRoute({
   description: "With its aliases, its password and the grants on it. Its addresses are free at once.",
   capability: "mailbox.delete",
   subject: mailboxInPath,
-  etag: true,
+  etag: mailboxKind,
   access: "write",
   params: MailboxParams,
   output: Empty,

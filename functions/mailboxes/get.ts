@@ -1,7 +1,7 @@
 import { notFound } from "../../shared/errors.ts";
 import { http } from "../../shared/http.ts";
 import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { Mailbox } from "../../shared/mailboxes/mailbox.ts";
+import { Mailbox, mailboxKind } from "../../shared/mailboxes/mailbox.ts";
 import { mailboxViews } from "../../shared/mailboxes/view.ts";
 import { defineRoute } from "../../shared/route.ts";
 
@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Read a mailbox",
   capability: "mailbox.view",
   subject: mailboxInPath,
-  etag: true,
+  etag: mailboxKind,
   access: "read",
   params: MailboxParams,
   output: Mailbox,

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { http } from "../../shared/http.ts";
 import { changeMailbox } from "../../shared/mailboxes/change.ts";
 import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { Mailbox, personName } from "../../shared/mailboxes/mailbox.ts";
+import { Mailbox, mailboxKind, personName } from "../../shared/mailboxes/mailbox.ts";
 import { defineRoute } from "../../shared/route.ts";
 
 export const route = defineRoute({
@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Update profile fields",
   capability: "mailbox.update",
   subject: mailboxInPath,
-  etag: true,
+  etag: mailboxKind,
   access: "write",
   params: MailboxParams,
   body: z

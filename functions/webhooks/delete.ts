@@ -1,7 +1,7 @@
 import { http } from "../../shared/http.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
 import { deleteWebhook } from "../../shared/webhooks/webhook-changes.ts";
-import { WebhookParams } from "../../shared/webhooks/webhook.ts";
+import { webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.delete",
@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete a webhook",
   description: "What is still to be delivered to it is not, and its deliveries can be seen no more.",
   capability: "webhook.manage",
-  etag: true,
+  etag: webhookKind,
   access: "write",
   params: WebhookParams,
   output: Empty,

@@ -1,6 +1,6 @@
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { getWebhook, Webhook, WebhookParams } from "../../shared/webhooks/webhook.ts";
+import { getWebhook, Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.get",
@@ -8,7 +8,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
   summary: "Get a webhook",
   capability: "webhook.manage",
-  etag: true,
+  etag: webhookKind,
   access: "read",
   kept: false,
   params: WebhookParams,

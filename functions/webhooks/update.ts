@@ -4,7 +4,7 @@ import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
 import { EventTypes, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { updateWebhook } from "../../shared/webhooks/webhook-changes.ts";
-import { Webhook, WebhookParams } from "../../shared/webhooks/webhook.ts";
+import { Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.update",
@@ -14,7 +14,7 @@ export const route = defineRoute({
   description:
     "Only what is given changes. Who changes the URL or the event types, or enables it, must be allowed to see what all its events are about. Events of the time it was disabled are not sent later.",
   capability: "webhook.manage",
-  etag: true,
+  etag: webhookKind,
   access: "write",
   kept: false,
   params: WebhookParams,

@@ -1,7 +1,7 @@
 import { http } from "../../shared/http.ts";
 import { defineRoute, Empty } from "../../shared/route.ts";
 import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
-import { WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.delete",
@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete an empty workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
-  etag: true,
+  etag: workspaceKind,
   access: "write",
   params: WorkspaceParams,
   output: Empty,

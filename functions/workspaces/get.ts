@@ -1,6 +1,6 @@
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { getWorkspace, Workspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { getWorkspace, Workspace, workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.get",
@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Get a workspace",
   capability: "workspace.view",
   scope: workspaceScope,
-  etag: true,
+  etag: workspaceKind,
   access: "read",
   params: WorkspaceParams,
   output: Workspace,

@@ -2,7 +2,14 @@ import * as z from "zod";
 
 import { http } from "../../shared/http.ts";
 import { defineRoute } from "../../shared/route.ts";
-import { renameWorkspace, Workspace, WorkspaceName, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import {
+  renameWorkspace,
+  Workspace,
+  workspaceKind,
+  WorkspaceName,
+  WorkspaceParams,
+  workspaceScope,
+} from "../../shared/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.update",
@@ -11,7 +18,7 @@ export const route = defineRoute({
   summary: "Rename a workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
-  etag: true,
+  etag: workspaceKind,
   access: "write",
   params: WorkspaceParams,
   body: z

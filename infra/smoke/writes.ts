@@ -71,6 +71,7 @@ const inDomain: Check[] = [
       const remove = scene.made(`DNS record ${data.id}`, () => api.dns_records.delete({ path: at }));
       const { value } = (await api.dns_records.update({ path: at, body: { value: "two" } })).data;
       expect(value === "two", `its value is ${value}`);
+      expect((await api.dns_records.get({ path: at })).data.value === "two", "it is read otherwise");
       await remove();
       const { items } = (await api.dns_records.list({ path, query: { domain, name: "smoke" } })).data;
       expect(items.length === 0, "it is still listed");
@@ -105,6 +106,7 @@ const inDomain: Check[] = [
       const remove = scene.made(`master password ${data.id}`, () => api.credentials.delete({ path: at }));
       expect((data.generated_secret ?? "").length >= 12, "no password came");
       await api.credentials.update({ path: at, body: { name: `${name} renamed` } });
+      expect((await api.credentials.get({ path: at })).data.name === `${name} renamed`, "it is called otherwise");
       await remove();
     },
   },
@@ -127,6 +129,7 @@ const inDomain: Check[] = [
       const remove = scene.made(`forwarding rule ${data.id}`, () => api.forwarding.delete({ path: at }));
       expect(data.verification_state === "internal", `its recipient is ${data.verification_state}, not internal`);
       await api.forwarding.activate({ path: at, body: { active: false } });
+      expect(!(await api.forwarding.get({ path: at })).data.active, "it is still on");
       await remove();
       await removeMailbox();
     },

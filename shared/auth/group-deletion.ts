@@ -10,7 +10,7 @@ import type { Write } from "../table/writes.ts";
 import type { GroupsRecord } from "./access.ts";
 import { getAssignments, planRevocation } from "./assignments.ts";
 import { handedByGroup, rankOf, requireToHold } from "./escalation.ts";
-import { AuthGroup, groupKind } from "./group-view.ts";
+import { groupKind } from "./group-view.ts";
 import { groupsOf, nameKey, readGroup, viewOf } from "./groups.ts";
 import { groupsWrite, readGroups } from "./holders.ts";
 import { dropMembers, planMembersGone } from "./member-removal.ts";
@@ -33,7 +33,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   // Of a group that goes in several transactions the first must not happen when it is not as the caller saw it.
   if (context.ifMatch) {
     const seen = await viewOf(table, await readGroup(table, accountId, id), before);
-    requireMatch(context.ifMatch, AuthGroup.parse(seen));
+    requireMatch(context.ifMatch, seen);
   }
   for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
     isBegun = (await dropMembers(context, accountId, id)) || isBegun;

@@ -73,6 +73,7 @@ export const groupKind = defineKind({
   name: "auth.group",
   verbs: ["created", "updated", "deleted"],
   view: AuthGroup,
+  own: AuthGroup.omit({ linked_scopes: true, path: true, subgroup_ids: true, permission_context: true }),
   seenWith: "auth.manage",
 });
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import type * as z from "zod";
 
@@ -7,6 +8,7 @@ import { notFound, Problem } from "../errors.ts";
 import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import { spanOf, type PageQuery } from "../page.ts";
 import type { Context } from "../route.ts";
+import { isSame } from "../same.ts";
 import { appendRows, readList, readRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -134,7 +136,15 @@ export async function updateGroup(accountId: string, id: string, given: GroupCha
     const old = await readGroup(table, accountId, id);
     const record = await readGroups(table, accountId);
     const { name = old.name, description = old.description } = given;
-    const attributes = given.attributes === undefined ? old.attributes : JSON.stringify(given.attributes ?? {});
+    const attributes = attributesOf(old, given);
+    const { parent_id: parent = null } = record.groups[id] ?? {};
+    if (
+      isSame(old, { name, attributes, description }) &&
+      (given.parent_id === undefined || given.parent_id === parent)
+    ) {
+      const view = await viewOf(table, old, record);
+      return { value: view, writes: [], changes: [], seen: view };
+    }
     const group = { ...old, name, attributes, description, version: old.version + 1 };
     const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
     const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
@@ -149,6 +159,12 @@ export async function updateGroup(accountId: string, id: string, given: GroupCha
       changes: [change(groupKind, "updated", id, { before, after })],
     };
   });
+}
+
+/** A group's attributes as they are to be stored: as they are where nothing of them changes. */
+function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupChange): string {
+  const isSame = attributes === undefined || isDeepStrictEqual(attributes ?? {}, JSON.parse(old));
+  return isSame ? old : JSON.stringify(attributes ?? {});
 }
 
 /** The groups once one is moved. What is looked at is what the write's condition holds on to: nothing can be slipped in between. */

@@ -11,6 +11,8 @@ export type Kind = {
   verbs: readonly string[];
   /** The resource's public schema: what it does not name is never recorded. */
   view: z.ZodObject;
+  /** The members that its entity tag is made of, where the view has more than its own state. */
+  own?: z.ZodObject;
   /** Takes out of the view what others than the caller must not read: for the record and the events. */
   redact?: (view: View) => View;
   /** The capability on the whole account without which nobody is told of these changes. */
@@ -27,19 +29,16 @@ export type Change = {
   resource: { type: string; id: string };
   before: View | null;
   after: View | null;
-  /** The resource as its reader saw it before, to compare with what the caller last saw. */
-  seen?: View;
+  /** The resource as it was before, to compare with what the caller last saw. */
+  seen?: object;
 };
 
-/**
- * The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. `seen` is
- * what a reader of it saw, where that is more than `before`.
- */
+/** The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. */
 export function change<const V extends string>(
   kind: Omit<Kind, "verbs"> & { verbs: readonly V[] },
   verb: V,
   id: string,
-  { before, after, seen = before }: { before?: object; after?: object; seen?: object | undefined },
+  { before, after }: { before?: object; after?: object },
 ): Change {
   const { redact = (view: View) => view } = kind;
   const viewed = (state: object | undefined): View | null => (state ? redact(kind.view.parse(state)) : null);
@@ -48,6 +47,6 @@ export function change<const V extends string>(
     resource: { type: kind.name, id },
     before: viewed(before),
     after: viewed(after),
-    ...(seen ? { seen: seen === before ? kind.view.parse(seen) : (seen as View) } : {}),
+    ...(before ? { seen: before } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { requireMatch, type Tags } from "../etag.ts";
+import { requireMatch, type IfMatch } from "../etag.ts";
 import type { Claim } from "../idempotency.ts";
 import type { Plan } from "../table/commit.ts";
 import type { Table } from "../table/table.ts";
@@ -32,6 +32,8 @@ export type ChangePlan<T> = Plan<T> & {
   answer?: unknown;
   /** The call goes on after this: its value is not what an idempotency key answers with. */
   partial?: boolean;
+  /** The resource of the path as it is, to compare with what the caller last saw; that of its change if not said. */
+  seen?: object;
   /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
   matched?: boolean;
 };
@@ -50,7 +52,7 @@ type Recording = {
   /** The idempotency key whose answer the transaction stores. */
   claim?: Claim | undefined;
   /** What the caller last saw of the resource `targetId`. */
-  ifMatch?: Tags | undefined;
+  ifMatch?: IfMatch | undefined;
   targetId?: string | undefined;
 };
 
@@ -66,9 +68,8 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without saying what it changes`);
       }
-      for (const { resource, seen } of changes) {
-        if (seen && resource.id === targetId && !matched) requireMatch(ifMatch, seen);
-      }
+      const { seen = changes.find(({ resource, seen }) => seen && resource.id === targetId)?.seen } = planned;
+      if (seen && !matched) requireMatch(ifMatch, seen);
       const recorded = recordWrites(accountId, changes, author, now());
       isLast = !partial;
       const answer: Write[] =

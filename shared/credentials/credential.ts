@@ -50,6 +50,7 @@ export const credentialKind = defineKind({
   name: "credential",
   verbs: ["created", "updated", "deleted"],
   view: Credential,
+  own: Credential.omit({ last_used_at: true }),
   seenWith: "credential.view",
 });
 

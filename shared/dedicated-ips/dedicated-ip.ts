@@ -150,6 +150,7 @@ export const ipKind = defineKind({
     "deleted",
   ],
   view: DedicatedIp,
+  own: DedicatedIp.omit({ domain_count: true }),
   seenWith: "ip.view",
 });
 export type IpVerb = (typeof ipKind.verbs)[number];

@@ -3,7 +3,6 @@ import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../errors.ts";
 import type { Context } from "../route.ts";
 import { ipById, ipKind, type StoredIp } from "./dedicated-ip.ts";
-import { ipDetail } from "./detail.ts";
 import { notReady } from "./not-ready.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { planRemoval } from "./removal.ts";
@@ -21,12 +20,11 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
  * to it or taken off, `ip_not_ready` for a host that the operator suspended: added again it would not be.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
-  const { table, commit, now, ifMatch } = context;
+  const { table, commit, now } = context;
   return commit(() =>
     planAfresh(async () => {
       const ip = await ipById(table, account_id, id);
       if (!ip) throw notFound();
-      const seen = ifMatch === undefined ? ipView(ip) : await ipDetail(ip, context);
       if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip, context);
       if (ip.type === "byoh" && ip.status === "suspended") throw notReady(ip.status, `${ip.name} is suspended.`);
       const isNew = ip.status === "provisioning";
@@ -39,7 +37,7 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
           { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip, context) },
           ...wallet.writes,
         ],
-        changes: [change(ipKind, "deleted", id, { before: ipView(ip), seen }), ...wallet.changes],
+        changes: [change(ipKind, "deleted", id, { before: ipView(ip) }), ...wallet.changes],
       };
     }),
   );

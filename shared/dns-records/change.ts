@@ -5,6 +5,7 @@ import { domainById, scopesOfDomain } from "../domains/find.ts";
 import { notFound, Problem } from "../errors.ts";
 import { Id } from "../ids.ts";
 import type { Context, Subject } from "../route.ts";
+import { isSame } from "../same.ts";
 import { openHome, readRecord, recordCountWrite, requireRoom } from "./add.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
@@ -53,6 +54,9 @@ export function changeRecord(found: Found, change: RecordChange, context: Contex
     const { id: _, ...stored } = parsedOf(before);
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
     const after = readRecord({ ...stored, ...given }, home.name);
+    if (isSame(parsedOf(before), { id: before.id, ...after })) {
+      return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], seen: before };
+    }
     await requireRoom(table, home, after, before.id);
     const edit = { zone, updated: [{ before, after }] };
     const { records, ...planned } = await planRecords(table, before.account_id, [edit], now());

@@ -17,7 +17,7 @@ import { readList, removeRows } from "../table/ranked-list.ts";
 import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces.ts";
 import { getZone, zoneDueKey, zoneKey } from "../zones/zone.ts";
-import { domainDetail, maySeeMailboxes } from "./detail.ts";
+import { maySeeMailboxes } from "./detail.ts";
 import { dkimKey } from "./dkim.ts";
 import { domainKey, domainKind, domainsIn, domainsOf, holderKey, nameKey, type StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
@@ -39,13 +39,14 @@ const graceMs = 120_000;
  * `domain_not_empty`, `domain_not_ready` while it is being bought.
  */
 export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
-  const { table, commit, now, ifMatch } = context;
+  const { table, commit, now } = context;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireEmpty(domain, context);
+    const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
     if (domain.status === "releasing" && keptUntil(domain) === undefined) {
-      return { value: undefined, writes: [], changes: [] };
+      return { value: undefined, writes: [], changes: [], seen: before };
     }
     const at = now();
     const { after, writes } = becoming(domain, {
@@ -57,12 +58,11 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
       due_at: later(at, graceMs),
       failures: 0,
     });
-    const [seenBefore, seenAfter] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    const seen = ifMatch === undefined ? seenBefore : await domainDetail(domain, context);
+    const [shown] = (await domainViews(table, domain.account_id, [after])) as [object];
     return {
       value: undefined,
       writes,
-      changes: [change(domainKind, "updated", domain.id, { before: seenBefore, after: seenAfter, seen })],
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown })],
     };
   });
 }

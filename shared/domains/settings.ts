@@ -6,6 +6,7 @@ import { recordsIn } from "../dns-records/stored-record.ts";
 import { InvalidInput, notFound } from "../errors.ts";
 import { Id } from "../ids.ts";
 import type { Context } from "../route.ts";
+import { isSame } from "../same.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags.ts";
 import { getZone } from "../zones/zone.ts";
@@ -55,9 +56,11 @@ export async function setDomain(
   settings: DomainSettings,
   context: Context,
 ): Promise<StoredDomain> {
-  const { table, commit, now, ifMatch, keyId } = context;
+  const { table, commit, now, keyId } = context;
   requireOpen(found);
   if (settings.auto_renew === true) throw refused(["auto_renew"], notSold);
+  const answerOf = async (domain: StoredDomain) =>
+    keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
@@ -65,21 +68,19 @@ export async function setDomain(
     const { tag_ids, ...rest } = settings;
     if (tag_ids) await requireTags(table, domain.account_id, tag_ids);
     const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-    const { after, writes } = becoming(domain, {
-      ...given,
-      ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}),
-      updated_at: now().toISOString(),
-    });
+    const set = { ...given, ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}) };
+    const { after, writes } = becoming(domain, { ...set, updated_at: now().toISOString() });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    const edits = await dmarcEdits(table, domain, after);
-    const { sole, changes } = await planRecords(table, domain.account_id, edits, now());
-    const seen = ifMatch === undefined ? before : await domainDetail(domain, context);
+    if (isSame(domain, set)) {
+      return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
+    }
+    const { sole, changes } = await planRecords(table, domain.account_id, await dmarcEdits(table, domain, after), now());
     return {
       value: after,
-      ...(keyId === undefined ? {} : { answer: await domainDetail(after, context) }),
+      ...(await answerOf(after)),
       writes,
       sole,
-      changes: [change(domainKind, "updated", domain.id, { before, after: shown, seen }), ...changes],
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown }), ...changes],
     };
   });
 }

@@ -113,10 +113,11 @@ function changeRule(
     const before = await currentRule(table, accountId, id);
     const at = now();
     const { rule, writes, changes, verb } = await step(before, at);
-    if (rule === before) return { value: ruleView(before, at), writes: [], changes: [] };
+    const seen = ruleView(before, at);
+    if (rule === before) return { value: seen, writes: [], changes: [], seen };
     const after = { ...rule, updated_at: at.toISOString() };
     const view = ruleView(after, at);
-    const own = verb ? [change(ruleKind, verb, id, { before: ruleView(before, at), after: view })] : [];
+    const own = verb ? [change(ruleKind, verb, id, { before: seen, after: view })] : [];
     return { value: view, writes: [...becoming(accountId, before, after), ...writes], changes: [...own, ...changes] };
   });
 }

@@ -29,9 +29,9 @@ export async function deleteRule(accountId: string, id: string, { table, commit,
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const place = { table, accountId, now: now() };
-      const gone = [await currentRule(table, accountId, id)];
-      const { isAll, ...planned } = await planScopedRemoval(rules, place, gone, withProofs(place));
-      return { value: !isAll, ...planned };
+      const rule = await currentRule(table, accountId, id);
+      const { isAll, ...planned } = await planScopedRemoval(rules, place, [rule], withProofs(place));
+      return { value: !isAll, ...planned, seen: ruleView(rule, place.now) };
     });
   }
 }

@@ -2,7 +2,6 @@ import { change } from "../changes/kind.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { notFound, Problem } from "../errors.ts";
-import { requireMatch } from "../etag.ts";
 import type { Context } from "../route.ts";
 import type { Write } from "../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
@@ -40,20 +39,17 @@ export async function changeMailbox(
   verb: Verb,
   context: Context,
 ): Promise<Mailbox> {
-  const { table, commit, now, ifMatch } = context;
+  const { table, commit, now } = context;
   const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
   return commit(async () => {
     const { mailbox, domain } = await currentMailbox(found, context);
     const isSame = Object.entries(given).every(([name, value]) => mailbox[name as keyof StoredMailbox] === value);
     const next = becoming(domain, mailbox, given, now().toISOString());
-    const [seen, shown] = await mailboxViews(table, domain.account_id, [mailbox, next.after]);
-    if (!seen || !shown) throw notFound();
-    if (isSame) {
-      requireMatch(ifMatch, seen);
-      return { value: seen, writes: [], changes: [] };
-    }
+    const [shown] = await mailboxViews(table, domain.account_id, [isSame ? mailbox : next.after]);
+    if (!shown) throw notFound();
+    if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
     requireMovable(mailbox, given);
-    const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain), seen };
+    const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain) };
     return { value: shown, writes: [next.write], changes: [change(mailboxKind, verb, mailbox.id, states)] };
   });
 }

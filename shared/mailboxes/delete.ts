@@ -4,7 +4,7 @@ import type { Commit } from "../changes/recorder.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { notFound } from "../errors.ts";
-import { requireMatch } from "../etag.ts";
+import { hasChanged, requireMatch } from "../etag.ts";
 import { ordinalOf } from "../ids.ts";
 import type { Context } from "../route.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
@@ -13,19 +13,16 @@ import type { Write } from "../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
 import { addressKey, mailboxesIn, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
 import { mailboxCountWrite } from "./plan.ts";
-import { mailboxCore, mailboxViews } from "./view.ts";
+import { mailboxCore } from "./view.ts";
 
 type Mover = { table: Reader; commit: Commit; now: () => Date };
 
 /** Deletes a mailbox with its aliases, its password and the grants on it; its addresses are free at once. 404, 412. */
 export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
-  const { table, ifMatch } = context;
-  const { account_id } = found.domain;
-  if (ifMatch !== undefined) {
-    const [seen] = await mailboxViews(table, account_id, [found.mailbox]);
-    requireMatch(ifMatch, seen);
-  }
-  const dropped = await dropMailbox(account_id, found.mailbox, context, ifMatch !== undefined);
+  const { ifMatch } = context;
+  const { domain, mailbox } = found;
+  requireMatch(ifMatch, mailboxCore(mailbox, domain));
+  const dropped = await dropMailbox(domain.account_id, mailbox, context, ifMatch !== undefined);
   if (dropped === "missing") throw notFound();
 }
 
@@ -56,7 +53,7 @@ function dropStep(
     const mailbox = await mailboxById(table, accountId, seen.id);
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
     if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [], partial: true };
-    if (isExact && mailbox.version !== seen.version) requireMatch([], mailbox);
+    if (isExact && mailbox.version !== seen.version) throw hasChanged();
     const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
     const options = { matched: true, partial: !isAll };
     if (!isAll) return { value: "more" as const, writes, changes, ...options };

@@ -2,6 +2,7 @@ import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../errors.ts";
 import { idWithOrdinal, ordinalOf } from "../ids.ts";
 import type { Context } from "../route.ts";
+import { isSame } from "../same.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
 import type { Outside } from "./outside.ts";
 import { mintSecret } from "./signing-secrets.ts";
@@ -72,9 +73,11 @@ export function updateWebhook(accountId: string, id: string, given: Given, conte
     const old = await getWebhook(table, accountId, id);
     const at = now().toISOString();
     const { url = old.url, event_types = old.event_types, description = old.description, active } = given;
-    const changed = { ...old, url, event_types, description, ...switched(old, active, at), updated_at: at };
+    const set = { url, event_types, description, ...switched(old, active, at) };
+    const changed = { ...old, ...set, updated_at: at };
     const leadsElsewhere = given.url !== undefined || given.event_types !== undefined || active === true;
     if (leadsElsewhere) await requireToSee(accountId, event_types, context);
+    if (isSame(old, set)) return { value: old, writes: [], changes: [], seen: old };
     const updated: StoredWebhook = { ...changed, version: old.version + 1 };
     return {
       value: updated,

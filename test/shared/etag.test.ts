@@ -7,6 +7,7 @@ import { asOwner, giveGroup, join, newGroup } from "../support/auth.ts";
 import { callRest } from "../support/call.ts";
 import { storedOf } from "../support/doors.ts";
 import { examples } from "../support/examples.ts";
+import { added, home } from "../support/mailboxes.ts";
 import { request } from "../support/request.ts";
 import { newAccount, newUser, type Account } from "../support/world.ts";
 
@@ -41,6 +42,51 @@ test("what one reads with a tag is changed and deleted with it", () => {
     const others = routes.filter(({ path, method }) => path === getter.path && method !== "GET");
     expect(others.filter(({ etag }) => !etag)).toEqual([]);
   }
+});
+
+describe.each(changers.filter(({ method }) => method === "PATCH").map((route) => [route.name, route] as const))(
+  "%s of what is so already",
+  (_, route) => {
+    test("keeps the tag, writes nothing and says nothing", async () => {
+      const account = await newAccount();
+      const example = (await examples[route.name]?.(account)) ?? {};
+      const first = await callRest(route, example, account.owner.token);
+      const before = await storedOf(account);
+      for (const headers of [{}, { "if-match": first.headers["etag"] ?? "" }]) {
+        const again = await callRest(route, example, account.owner.token, headers);
+        expect([again.status, again.headers["etag"]]).toEqual([200, first.headers["etag"]]);
+        expect(again.body.updated_at).toBe(first.body.updated_at);
+      }
+      const stale = await callRest(route, example, account.owner.token, { "if-match": '"other"' });
+      expect(stale.status).toBe(412);
+      expect(await storedOf(account)).toEqual(before);
+      const read = await callRest(getterOf(route), example, account.owner.token);
+      expect(read.headers["etag"]).toBe(first.headers["etag"]);
+    });
+  },
+);
+
+describe.each(routes.filter(({ etag }) => !etag).map((route) => [route.name, route] as const))("%s", (_, route) => {
+  test("refuses If-Match, as it has no tag, and does nothing", async () => {
+    const account = await newAccount();
+    const example = (await examples[route.name]?.(account)) ?? {};
+    const before = await storedOf(account);
+    for (const tag of ['"any"', "*", "none"]) {
+      const { body } = await callRest(route, example, account.owner.token, { "if-match": tag });
+      expect(body).toMatchObject({
+        status: 412,
+        code: "precondition_failed",
+        detail: expect.stringMatching(/not honoured here/),
+      });
+    }
+    expect(await storedOf(account)).toEqual(before);
+  });
+});
+
+test.each(["/v1/public/a2a", "/v1/public/mcp", "/v1/public/functions"])("%s refuses If-Match", async (path) => {
+  const isList = path.endsWith("functions");
+  const sent = { token: newUser().token, headers: { "if-match": "*" }, ...(isList ? {} : { body: {} }) };
+  expect((await request(isList ? "GET" : "POST", path, sent)).body).toMatchObject({ status: 412 });
 });
 
 describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, route) => {
@@ -140,4 +186,34 @@ test("a group that goes in several transactions goes only as the caller saw it",
   const fresh = (await request("GET", path, { token })).headers["etag"] ?? "";
   expect((await request("DELETE", path, { token, headers: { "if-match": fresh } })).status).toBe(200);
   expect((await request("GET", path, { token })).status).toBe(404);
+});
+
+test("what one reads only if it is as one saw it is a 412 when it is not", async () => {
+  const account = await newAccount();
+  const { path, etag } = await newWorkspace(account);
+  const read = (tag: string) => request("GET", path, { token: account.owner.token, headers: { "if-match": tag } });
+  expect([(await read(etag)).status, (await read('"other"')).status, (await read("x")).status]).toEqual([
+    200, 412, 422,
+  ]);
+});
+
+test("a tag is of the thing's own state: what goes on inside of it, or around it, leaves it as it is", async () => {
+  const account = await newAccount();
+  const { token } = account.owner;
+  const at = `/v1/public/accounts/${account.id}`;
+  const domain = await home(account);
+  const mailbox = await added(account, domain.name, "first");
+  const group = await newGroup(account, "Outer");
+  const tagsOf = () =>
+    Promise.all(
+      [`domains/${domain.name}`, `mailboxes/${mailbox.id}`, `auth/groups/${group.id}`].map(
+        async (path) => (await request("GET", `${at}/${path}`, { token })).headers["etag"],
+      ),
+    );
+  const before = await tagsOf();
+  await added(account, domain.name, "second");
+  await newGroup(account, "Inner", group);
+  await giveGroup(account, group, "dns.view");
+  await request("PATCH", `${at}/workspaces/${domain.workspace_id}`, { token, body: { name: "Renamed" } });
+  expect(await tagsOf()).toEqual(before);
 });

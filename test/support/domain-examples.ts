@@ -71,6 +71,7 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     record_id: (await newRecord(account))["id"],
     ttl: 600,
   }),
+  "dns_records.get": async (account) => ({ account_id: account.id, record_id: (await newRecord(account))["id"] }),
   "dns_records.delete": async (account) => ({ account_id: account.id, record_id: (await newRecord(account))["id"] }),
   "dns_records.import": async (account) => ({
     account_id: account.id,

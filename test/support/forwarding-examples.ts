@@ -25,6 +25,7 @@ export const forwardingExamples: Record<string, (account: Account) => Promise<Ex
   }),
   "forwarding.update": async (account) => ({ ...(await named(account)), target_email: stranger("bob") }),
   "forwarding.activate": async (account) => ({ ...(await named(account)), active: false }),
+  "forwarding.get": named,
   "forwarding.delete": named,
   "forwarding.verification.send": async (account) => {
     const target = stranger();

@@ -96,5 +96,6 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     workspace_id: await newWorkspace(account, "For the relay"),
   }),
   "credentials.update": async (account) => ({ ...(await aCredential(account)), name: "Another relay" }),
+  "credentials.get": aCredential,
   "credentials.delete": aCredential,
 };

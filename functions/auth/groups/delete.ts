@@ -1,5 +1,5 @@
 import { deleteGroup } from "../../../shared/auth/group-deletion.ts";
-import { GroupParams } from "../../../shared/auth/group-view.ts";
+import { groupKind, GroupParams } from "../../../shared/auth/group-view.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute, Empty } from "../../../shared/route.ts";
 
@@ -11,7 +11,7 @@ export const route = defineRoute({
   description:
     "Its grants and memberships go with it. A group made later with the same name has nothing of it. Only owners delete a group that owns the account.",
   capability: "auth.manage",
-  etag: true,
+  etag: groupKind,
   access: "write",
   params: GroupParams,
   output: Empty,

@@ -1,4 +1,4 @@
-import { AuthGroup, GroupParams } from "../../../shared/auth/group-view.ts";
+import { AuthGroup, groupKind, GroupParams } from "../../../shared/auth/group-view.ts";
 import { getGroup } from "../../../shared/auth/groups.ts";
 import { http } from "../../../shared/http.ts";
 import { defineRoute } from "../../../shared/route.ts";
@@ -9,7 +9,7 @@ export const route = defineRoute({
   path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
   summary: "Get a group",
   capability: "auth.manage",
-  etag: true,
+  etag: groupKind,
   access: "read",
   params: GroupParams,
   output: AuthGroup,

@@ -4,6 +4,7 @@ import {
   AuthGroup,
   GroupAttributes,
   GroupDescription,
+  groupKind,
   GroupName,
   GroupParams,
 } from "../../../shared/auth/group-view.ts";
@@ -20,7 +21,7 @@ export const route = defineRoute({
   description:
     "Only what is given changes. Inside of another group its members inherit what that group holds, so the caller must hold all of it.",
   capability: "auth.manage",
-  etag: true,
+  etag: groupKind,
   access: "write",
   params: GroupParams,
   body: z

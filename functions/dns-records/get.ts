@@ -1,0 +1,26 @@
+import { recordInPath, RecordParams } from "../../shared/dns-records/change.ts";
+import { DnsRecord, recordKind } from "../../shared/dns-records/stored-record.ts";
+import { recordViews } from "../../shared/dns-records/view.ts";
+import { notFound } from "../../shared/errors.ts";
+import { http } from "../../shared/http.ts";
+import { defineRoute } from "../../shared/route.ts";
+
+export const route = defineRoute({
+  name: "dns_records.get",
+  method: "GET",
+  path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
+  summary: "Read a DNS record",
+  capability: "dns.view",
+  subject: recordInPath,
+  etag: recordKind,
+  access: "read",
+  params: RecordParams,
+  output: DnsRecord,
+  run: async ({ params, found }, { table }) => {
+    const [view] = await recordViews(table, params.account_id, [found.record]);
+    if (!view) throw notFound();
+    return view;
+  },
+});
+
+export const handler = http(route);

@@ -72,19 +72,19 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   const requestId = requestIdOf(event);
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
   const redirect = pageInstead(event);
-  if (redirect) return sealed(redirect, requestId);
+  if (redirect) return sealed(redirect, event);
   const file = fileOf(event.rawPath);
   const content = file === undefined ? undefined : await readFile(join(folder, file)).catch(() => undefined);
-  if (file === undefined || content === undefined) return sealed(await missing(event, folder), requestId);
+  if (file === undefined || content === undefined) return sealed(await missing(event, folder), event);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
   const text = content.toString(isText ? "utf8" : "base64");
   const body = event.rawPath === cardPath ? text.replaceAll("{address}", addressOf(event)) : text;
-  const headers = { etag: etagOf(body), ...headersOf(event.rawPath) };
+  const headers = { etag: `W/${etagOf(body)}`, vary: "accept-encoding", ...headersOf(event.rawPath) };
   const known = parseTags(event.headers["if-none-match"] ?? "");
-  if (known && hasTag(known, headers.etag, true)) return sealed({ statusCode: 304, headers }, requestId);
+  if (known && hasTag(known, etagOf(body), true)) return sealed({ statusCode: 304, headers }, event);
   return sealed(
     { statusCode: 200, headers: { "content-type": type, ...headers }, body, isBase64Encoded: !isText },
-    requestId,
+    event,
   );
 };

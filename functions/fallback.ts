@@ -16,7 +16,8 @@ function allowedMethods(path: string): string[] {
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
   methods ??= JSON.parse(readFileSync(join(folder, "methods.json"), "utf8")) as Methods;
   const matching = Object.entries(methods).filter(([template]) => patternOf(template).test(path));
-  return [...new Set(matching.flatMap(([, allowed]) => allowed))];
+  const allowed = new Set(matching.flatMap(([, allowed]) => allowed));
+  return allowed.size === 0 ? [] : [...allowed, "OPTIONS"];
 }
 
 const patternOf = (template: string): RegExp => {
@@ -32,14 +33,14 @@ const patternOf = (template: string): RegExp => {
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
   const redirect = pageInstead(event);
-  if (redirect) return sealed(redirect, requestId);
+  if (redirect) return sealed(redirect, event);
   const allow = allowedMethods(event.rawPath);
   if (allow.length > 0 && event.requestContext.http.method === "OPTIONS") {
-    return sealed({ statusCode: 204, headers: { allow: ["OPTIONS", ...allow].join(", ") } }, requestId);
+    return sealed({ statusCode: 204, headers: { allow: allow.join(", ") } }, event);
   }
   const problem =
     allow.length === 0
       ? notFound()
       : new Problem("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow });
-  return sealed(failureResponse(problem, requestId), requestId);
+  return sealed(failureResponse(problem, requestId), event);
 };

@@ -10,5 +10,5 @@ let issuers: readonly Issuer[] | undefined;
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   issuers ??= readEnvironment(process.env).ISSUERS;
   const headers = { "cache-control": "public, max-age=300" };
-  return sealed(json(200, protectedResource(event, issuers), headers), requestIdOf(event));
+  return sealed(json(200, protectedResource(event, issuers), headers), event);
 };

@@ -7,6 +7,7 @@ import { pageAssets } from "./docs-pages/assets.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { openApiDocument } from "./openapi.ts";
 import { playgroundFunctions } from "./playground-functions.ts";
+import { requestsTo } from "./requests-to.ts";
 
 const pages = resolve(import.meta.dirname, "docs");
 const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
@@ -47,7 +48,7 @@ export function docsAssets(): Asset[] {
 /** What the `fallback` Lambda reads: which methods each path template takes. */
 export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   const methods: Record<string, string[]> = {};
-  for (const trigger of lambdas.flatMap((lambda) => lambda.triggers)) {
+  for (const trigger of lambdas.flatMap(({ triggers }) => requestsTo(triggers))) {
     const [method = "", path] = trigger.split(" ");
     if (path !== undefined) (methods[path] ??= []).push(method);
   }

@@ -9,6 +9,7 @@ import { corsRules } from "./cors.ts";
 import { gatewayName } from "./domain.ts";
 import { functionId } from "./functions.ts";
 import { originAuthorizer, type LambdaSpec } from "./lambdas.ts";
+import { requestsTo } from "./requests-to.ts";
 
 type PathItem = Record<string, unknown>;
 
@@ -56,7 +57,10 @@ const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config)
       const throttle = routeThrottles[name];
       if (throttle === undefined) return [];
       const { ratePerSecond, burst } = throttle;
-      return triggers.map((trigger) => [trigger, { ThrottlingRateLimit: ratePerSecond, ThrottlingBurstLimit: burst }]);
+      return requestsTo(triggers).map((trigger) => [
+        trigger,
+        { ThrottlingRateLimit: ratePerSecond, ThrottlingBurstLimit: burst },
+      ]);
     }),
   );
 
@@ -94,7 +98,7 @@ function pathsOf(
 ): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};
   for (const { name, triggers } of lambdas) {
-    for (const trigger of triggers) {
+    for (const trigger of requestsTo(triggers)) {
       const { path, method } = placeOf(trigger);
       const item = (paths[path] ??= {});
       if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}; the second is ${name}`);

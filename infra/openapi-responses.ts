@@ -153,7 +153,7 @@ export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject
       ? { "202": { description: "A notification: taken, not answered.", headers: headersOf(rateLimit) } }
       : {}),
     ...(route.etag && route.method === "GET"
-      ? { "304": { description: "You have it as it is.", headers: headersOf([...rateLimit, "ETag"]) } }
+      ? { "304": { description: "Its own state is as you know it.", headers: headersOf([...rateLimit, "ETag"]) } }
       : {}),
     ...failures(route, door),
     ...(door.isRpc ? { "404": unknownMethod(route) } : {}),

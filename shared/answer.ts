@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
+import { compressed } from "./compress.ts";
 import type { Problem } from "./errors.ts";
 import { InvalidInput, problemBody } from "./errors.ts";
 
@@ -20,11 +21,15 @@ export const json = (statusCode: number, body: unknown, headers: Record<string, 
   body: JSON.stringify(body),
 });
 
-/** The answer as it leaves: with the request id and the security headers it did not set itself. */
-export const sealed = (response: Response, requestId: string): Response => ({
-  ...response,
-  headers: { ...securityHeaders, "x-request-id": requestId, ...response.headers },
-});
+/**
+ * The answer as it leaves: with the request id and the security headers it did not set itself, compressed where the
+ * client asks for that. To HEAD it is the same; the gateway sends no body (RFC 9110 §9.3.2).
+ */
+export const sealed = (response: Response, event: APIGatewayProxyEventV2): Response =>
+  compressed(
+    { ...response, headers: { ...securityHeaders, "x-request-id": requestIdOf(event), ...response.headers } },
+    event.headers["accept-encoding"],
+  );
 
 const readableId = /^[\x21-\x7e]{1,128}$/;
 

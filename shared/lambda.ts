@@ -75,7 +75,7 @@ export function lambda(
     const response = await chain({ ...event }, call);
     logRequest(event, call, response);
     const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
-    return sealed({ ...response, headers }, call.door.requestId);
+    return sealed({ ...response, headers }, event);
   };
 }
 

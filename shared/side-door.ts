@@ -48,5 +48,5 @@ export const sideDoor =
       write_units: usage.writeUnits,
       table_calls: usage.calls,
     });
-    return sealed(response, requestId);
+    return sealed(response, event);
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
+import { requestsTo } from "../requests-to.ts";
 import { type Answer, answerOf, jsonAnswer } from "./answer.ts";
 import { answerPreflight, isPreflight, withCors } from "./cors.ts";
 import { type WireRequest, buildEvent, headersOf } from "./event.ts";
@@ -83,7 +84,9 @@ async function answerLocally(
 /** The answers API Gateway gives: from a Lambda function, or its own where none can be had. */
 function createRunner(options: ResponderOptions): (wire: WireRequest, target: Target) => Promise<Answer> {
   const { functions, integrationTimeoutMs = 29_000, onError } = options;
-  const match = createMatcher(functions.flatMap((target) => target.triggers.map((trigger) => ({ trigger, target }))));
+  const match = createMatcher(
+    functions.flatMap((target) => requestsTo(target.triggers).map((trigger) => ({ trigger, target }))),
+  );
   return async (wire, target) => {
     const found = match(wire.method, target.path);
     if (!found) return message(404, "Not Found");

@@ -83,7 +83,7 @@ async function pathsBeside(table: Table, dataDir: string, { wake, onClockMoved }
 const wakingAfter =
   (workers: Workers, onServed: GatewayOptions["onServed"]) =>
   (one: Served): void => {
-    if (one.method !== "GET") workers.wake();
+    if (one.method !== "GET" && one.method !== "HEAD") workers.wake();
     onServed?.(one);
   };
 

@@ -150,7 +150,7 @@ export const ipKind = defineKind({
     "deleted",
   ],
   view: DedicatedIp,
-  own: DedicatedIp.omit({ domain_count: true }),
+  own: DedicatedIp.omit({ domain_count: true, updated_at: true }),
   seenWith: "ip.view",
 });
 export type IpVerb = (typeof ipKind.verbs)[number];

@@ -9,6 +9,7 @@ import { bundleLambdas } from "../../infra/bundle.ts";
 import { readConfig } from "../../infra/config.ts";
 import { functionId } from "../../infra/functions.ts";
 import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
+import { requestsTo } from "../../infra/requests-to.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import { synthesize } from "./synthesis.ts";
 
@@ -68,7 +69,7 @@ test("every trigger is a route of payload 2.0 whose URI leads to its function, a
   expect(openapi).toMatch(/^3\.0\./);
   const uri = (id: string) =>
     `arn:\${AWS::Partition}:apigateway:\${AWS::Region}:lambda:path/2015-03-31/functions/\${${id}.Arn}/invocations`;
-  const at = ({ name, triggers }: LambdaSpec) => triggers.map((trigger) => ({ name, trigger }));
+  const at = ({ name, triggers }: LambdaSpec) => requestsTo(triggers).map((trigger) => ({ name, trigger }));
   for (const { name, trigger } of lambdas.flatMap(at)) {
     const [method = "", path = trigger] = trigger.split(" ");
     const key = trigger === "$default" ? "x-amazon-apigateway-any-method" : method.toLowerCase();

@@ -118,12 +118,13 @@ test.each([
 });
 
 test.each([
-  ["DELETE", "/v1/public/accounts", "GET"],
-  ["PUT", "/v1/public/accounts/x/workspaces", "GET, POST"],
-  ["POST", "/v1/public/accounts/x/workspaces/y", "GET, PATCH, DELETE"],
-  ["GET", "/v1/public/mcp", "POST"],
-  ["DELETE", "/v1/public/mcp", "POST"],
-  ["PATCH", "/v1/public/me", "GET"],
+  ["DELETE", "/v1/public/accounts", "GET, HEAD, OPTIONS"],
+  ["PUT", "/v1/public/accounts/x/workspaces", "GET, HEAD, POST, OPTIONS"],
+  ["POST", "/v1/public/accounts/x/workspaces/y", "GET, HEAD, PATCH, DELETE, OPTIONS"],
+  ["GET", "/v1/public/mcp", "POST, OPTIONS"],
+  ["HEAD", "/v1/public/mcp", "POST, OPTIONS"],
+  ["DELETE", "/v1/public/mcp", "POST, OPTIONS"],
+  ["PATCH", "/v1/public/me", "GET, HEAD, OPTIONS"],
 ])("answers %s %s with 405 and Allow: %s", async (method, path, allow) => {
   const answer = await request(method, path);
   expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
@@ -132,7 +133,7 @@ test.each([
 
 test("answers OPTIONS on a known path with what it takes, and on another with 404", async () => {
   const answer = await request("OPTIONS", "/v1/public/accounts");
-  expect([answer.status, answer.headers["allow"]]).toEqual([204, "OPTIONS, GET"]);
+  expect([answer.status, answer.headers["allow"]]).toEqual([204, "GET, HEAD, OPTIONS"]);
   expect((await request("OPTIONS", "/v1/public/nothing")).status).toBe(404);
 });
 
@@ -160,5 +161,21 @@ test("answers a query string that is no UTF-8 with 400", async () => {
   for (const rawQueryString of ["status=%ff", "status=%", "%e9=1"]) {
     const answer = await handler({ ...event, rawQueryString });
     expect(JSON.parse(answer.body ?? "")).toMatchObject({ status: 400, code: "malformed_request" });
+  }
+});
+
+test("answers HEAD as GET, whoever asks and whatever comes of it", async () => {
+  const account = await newAccount();
+  const { token } = account.owner;
+  const at = `/v1/public/accounts/${account.id}`;
+  const changing = ["x-request-id", "ratelimit"];
+  const shown = async (method: string, path: string, as?: string) => {
+    const { status, headers } = await request(method, path, { token: as });
+    return [status, Object.entries(headers).filter(([name]) => !changing.includes(name))];
+  };
+  const paths = [`${at}/workspaces`, `${at}/workspaces/x`, at, "/v1/public/openapi.json", "/docs", "/docs/nothing"];
+  for (const path of paths) {
+    for (const as of [token, undefined])
+      expect(await shown("HEAD", path, as), path).toEqual(await shown("GET", path, as));
   }
 });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
@@ -8,6 +9,7 @@ import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
 import { buildEvent } from "../../infra/local/event.ts";
 import { createMatcher } from "../../infra/local/matcher.ts";
 import { parseTarget } from "../../infra/local/target.ts";
+import { requestsTo } from "../../infra/requests-to.ts";
 import type { Response } from "../../shared/answer.ts";
 import type { Handler } from "../../shared/lambda.ts";
 import { networkOf } from "../../shared/network.ts";
@@ -15,7 +17,7 @@ import { checkContract } from "./contract.ts";
 import { afterCommits } from "./short-cut.ts";
 
 const match = createMatcher(
-  lambdas.flatMap((target) => target.triggers.map((trigger) => ({ trigger: trigger as string, target }))),
+  lambdas.flatMap((target) => requestsTo(target.triggers).map((trigger) => ({ trigger, target }))),
 );
 
 export type Sent = { token?: string | undefined; body?: unknown; headers?: Record<string, string> };
@@ -69,14 +71,19 @@ export async function request(method: string, target: string, sent: Sent = {}): 
   const answer = answerOf(await handler(eventOf(method, target, sent)));
   // The documentation is not in the document, nor is what other standards say the form of.
   if (matched.target.name !== "docs" && !matched.routeKey.includes("/.well-known/")) {
-    checkContract(matched.routeKey, answer);
+    checkContract(matched.routeKey.replace(/^HEAD/, "GET"), answer);
   }
   return answer;
 }
 
+const decoded = (bytes: Buffer, coding: unknown): Buffer =>
+  coding === "br" ? brotliDecompressSync(bytes) : coding === "gzip" ? gunzipSync(bytes) : bytes;
+
 /** A Lambda's answer as a client reads it. */
 export function answerOf(response: Response): Answer {
-  const text = response.body ?? "";
+  const { headers: { "content-encoding": coding } = {}, isBase64Encoded = false } = response;
+  const bytes = Buffer.from(response.body ?? "", isBase64Encoded ? "base64" : "utf8");
+  const text = decoded(bytes, coding).toString();
   const headers = Object.fromEntries(
     Object.entries(response.headers ?? {}).map(([name, value]) => [name, String(value)]),
   );

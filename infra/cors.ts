@@ -14,6 +14,7 @@ export const corsRules = {
   ],
   exposeHeaders: [
     "allow",
+    "content-disposition",
     "etag",
     "idempotency-replayed",
     "location",

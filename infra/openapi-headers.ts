@@ -10,6 +10,10 @@ type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: s
 const answerHeaders = {
   "X-Request-Id": { schema: { type: "string" }, description: "The id of the request: yours, or one of ours." },
   Location: { schema: { type: "string" }, description: "Where the created resource is read." },
+  "Content-Disposition": {
+    schema: { type: "string" },
+    description: "The name to keep a file by (RFC 6266); JSON has none.",
+  },
   ETag: {
     schema: { type: "string" },
     description:

@@ -132,23 +132,32 @@ function success(route: Route, { isRpc, functions }: Door): ZodOpenApiResponseOb
     ...(route.location === undefined ? [] : (["Location"] as const)),
     ...(hasTag ? (["ETag"] as const) : []),
   ];
-  const replays = takesKey(route, isRpc) && mayReplay(route);
-  const maybe = replays ? (["Idempotency-Replayed"] as const) : [];
+  const maybe = [
+    ...(takesKey(route, isRpc) && mayReplay(route) ? (["Idempotency-Replayed"] as const) : []),
+    ...(route.file ? (["Content-Disposition"] as const) : []),
+  ];
   return {
     description: "Done.",
     headers: headersOf(always, maybe),
     content: {
+      ...(route.file ? { [route.file.type]: { schema: z.string() } } : {}),
       "application/json": { schema: route.output },
-      ...(route.text ? { [route.text.type]: { schema: z.string() } } : {}),
     },
     ...(route.location === undefined ? {} : { links: linksOf(route, functions) }),
   };
 }
 
+const later = (route: Route): ZodOpenApiResponseObject => ({
+  description: "It is done after this answer; `Location` leads to how that goes on.",
+  headers: headersOf([...rateLimit, "Location"], ["Idempotency-Replayed"]),
+  content: { "application/json": { schema: route.output } },
+});
+
 /** Everything a route may answer with, by status. */
 export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
   return {
     [String(route.status)]: success(route, door),
+    ...(route.later ? { "202": later(route) } : {}),
     ...(door.isRpc
       ? { "202": { description: "A notification: taken, not answered.", headers: headersOf(rateLimit) } }
       : {}),

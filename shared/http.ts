@@ -5,6 +5,7 @@ import { fromStrings } from "./input.ts";
 import { invoke, type Outcome } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
 import { lambda, type Handler } from "./lambda.ts";
+import { weightOfType } from "./preferences.ts";
 import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
@@ -39,28 +40,43 @@ function queryOf(raw: string): URLSearchParams {
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
 
 type Headers = Record<string, string | undefined>;
+type Fields = Record<string, string>;
 
-/** Whether a media type is what a request asks for by name (RFC 9110 §12.5.1); JSON is what it gets otherwise. */
-const asksFor = ({ accept = "" }: Headers, type: string): boolean =>
-  accept.split(",").some((range) => range.split(";")[0]?.trim().toLowerCase() === type);
+/** Whether a request would rather have JSON than the file (RFC 9110 §12.5.1); who takes neither gets the file. */
+const prefersJson = ({ accept = "" }: Headers, type: string): boolean =>
+  weightOfType(accept, "application/json") > weightOfType(accept, type);
+
+/** The answer as a file, where the route has one and the request does not prefer JSON. */
+function asFile({ file, status }: Route, output: unknown, sent: Headers, headers: Fields): Response | undefined {
+  const made = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
+  if (!file || !made) return undefined;
+  return {
+    statusCode: status,
+    headers: {
+      ...headers,
+      "content-type": `${file.type}; charset=utf-8`,
+      "content-disposition": `attachment; filename="${made.name}"`,
+    },
+    body: made.text,
+  };
+}
 
 function respond(route: Route, { input, output, replayed }: Outcome, sent: Headers): Response {
-  const text = route.text && asksFor(sent, route.text.type) ? route.text.of(output) : undefined;
-  if (route.text && text !== undefined) {
-    return { statusCode: route.status, headers: { "content-type": `${route.text.type}; charset=utf-8` }, body: text };
-  }
-  const ifNoneMatch = sent["if-none-match"];
   const etag = route.etag && route.method !== "DELETE" ? { etag: tagOf(route.etag, output) } : undefined;
   if (etag && route.method === "GET") {
     requireMatch(input.headers.ifMatch, output);
-    const known = ifNoneMatch === undefined ? undefined : parseTags(ifNoneMatch);
+    const known = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
     if (known !== undefined && hasTag(known, etag.etag, true)) return { statusCode: 304, headers: etag };
   }
-  return json(route.status, output, {
+  const isLater = route.later?.is(output) ?? false;
+  const location = isLater ? route.later?.location : route.location;
+  const headers: Fields = {
     ...etag,
-    ...(route.location === undefined ? {} : { location: fill(route.location, input.params, output) }),
+    ...(route.file ? { vary: "accept" } : {}),
+    ...(location === undefined ? {} : { location: fill(location, input.params, output) }),
     ...(replayed ? { "idempotency-replayed": "true" } : {}),
-  });
+  };
+  return asFile(route, output, sent, headers) ?? json(isLater ? 202 : route.status, output, headers);
 }
 
 /** Fills a path template with the members of the path and of what was created. */

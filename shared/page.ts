@@ -2,7 +2,7 @@ import * as z from "zod";
 
 /** The query parameters of every list. */
 export const pageQuery = {
-  page: z.int().min(1).max(1_000_000_000).default(1).meta({ description: "One-based page number." }),
+  page: z.int().min(1).default(1).meta({ description: "One-based page number." }),
   page_size: z.int().min(1).max(100).default(25).meta({ description: "How many items a page holds at most." }),
 };
 export type PageQuery = { page: number; page_size: number };
@@ -19,8 +19,8 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
       .meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
   });
 
-/** The ranks a page covers. */
+/** The ranks a page covers; past the last that a number can count, none that a list has. */
 export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({
-  skip: (page - 1) * page_size,
+  skip: Math.min((page - 1) * page_size, Number.MAX_SAFE_INTEGER - page_size),
   take: page_size,
 });

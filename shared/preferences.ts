@@ -15,6 +15,12 @@ export const preferencesIn = (field: string): Preference[] =>
     return name === "" ? [] : [{ value: name, weight: weightOf(parameters) }];
   });
 
+/** The weight that an `Accept` gives a media type, by the most specific range that has it (RFC 9110 §12.5.1); 1 without one. */
+export function weightOfType(accept: string, type: string): number {
+  const preferences = preferencesIn(accept);
+  return preferences.length === 0 ? 1 : (weightFor(preferences, [type, `${type.split("/")[0]}/*`, "*/*"]) ?? 0);
+}
+
 /** The weight of the first of these names that a field lists; undefined where it lists none of them. */
 export const weightFor = (preferences: readonly Preference[], names: readonly string[]): number | undefined =>
   names.map((name) => preferences.find(({ value }) => value === name)?.weight).find((weight) => weight !== undefined);

@@ -69,6 +69,9 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
+type AnswerFile = { type: string; of: (output: unknown) => { name: string; text: string } | undefined };
+type AnswerLater = { is: (output: unknown) => boolean; location: string };
+
 type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType, T> = {
   /** The function name: `auth.groups.create` lives in functions/auth/groups/create.ts. */
   name: string;
@@ -92,8 +95,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** The status of success, 200 if not said. */
   status?: 200 | 201 | 202;
   output: O;
-  /** The answer as text of another media type, for who asks for that; undefined when this one has none. */
-  text?: { type: string; of: (output: unknown) => string | undefined };
+  /** The answer as a file of another media type, unless the request prefers JSON; undefined when this one has none. */
+  file?: AnswerFile;
+  /** What is done after the answer, which is then a 202: whether that is so, and where it is read how that goes on. */
+  later?: AnswerLater;
   /** Where the created thing is read, with members of the output in braces. */
   location?: string;
   /** The members of the answer that are secrets: an answer that has one shows it this once, and is never stored. */
@@ -153,7 +158,8 @@ export type Route = {
   body: z.ZodObject;
   status: 200 | 201 | 202;
   output: z.ZodType;
-  text?: { type: string; of: (output: unknown) => string | undefined };
+  file?: AnswerFile;
+  later?: AnswerLater;
   location?: string;
   shownOnce: readonly string[];
   kept: boolean;

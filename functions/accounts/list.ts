@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { AccountResponse, AccountStatus } from "../../shared/accounts/account.ts";
+import { AccountResponse } from "../../shared/accounts/account.ts";
 import { visibleAccounts } from "../../shared/accounts/visible.ts";
 import { http } from "../../shared/http.ts";
 import { Id } from "../../shared/ids.ts";
@@ -19,7 +19,10 @@ export const route = defineRoute({
   access: "read",
   query: z.strictObject({
     client_id: Id.optional().meta({ description: "Only accounts of this client." }),
-    status: AccountStatus.optional().meta({ description: "Only accounts in this status." }),
+    status: z
+      .string()
+      .optional()
+      .meta({ description: "Only accounts in this status; one that there is not finds none." }),
     ...pageQuery,
   }),
   output: pageOf(AccountResponse, "accounts").meta({ id: "AccountListResponse", description: "A page of accounts." }),

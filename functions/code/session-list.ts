@@ -9,11 +9,11 @@ import type { Item, Key } from "../../shared/table/writes.ts";
  */
 export const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
-/** How often a use is noted: within these five minutes a session is as good as used just now. */
-const notedMs = 300_000;
+/** Uses within a second are one: programs in a row are not noted each. */
+const notedMs = 1_000;
 /** Whether a use that was noted at `usedAt` is as good as one at `now`. */
 export const isNoted = (usedAt: number, now: number): boolean => usedAt + notedMs > now;
-/** How long a session lives after a use that was noted: an hour after every use, at least. */
+/** How long a session lives after a use that was noted: an hour after every use, and no second longer. */
 export const usedForMs = 3_600_000 + notedMs;
 /** How many sessions of a principal live at a time. */
 export const mostSessions = 100;
@@ -30,7 +30,7 @@ export const listedIn = (item: Item | undefined): Map<string, number> =>
   );
 
 /**
- * Notes that a session was used at `now`, where its last use is not noted or some minutes ago. Answers the sessions that
+ * Notes that a session was used at `now`, where its last use is not noted yet. Answers the sessions that
  * end by that, those that were not used for the longest time: of one principal no more than `mostSessions` live.
  */
 export async function noteUse(

@@ -49,7 +49,7 @@ export type SessionPlace = { table: Table; principalId: string; sessionId: strin
 export type Session = {
   variables: Map<string, Kept>;
   createdAt?: string | undefined;
-  /** To five minutes. */
+  /** To a second. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
   /** How much was read of the table for it. */

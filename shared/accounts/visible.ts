@@ -16,7 +16,7 @@ import { spanOf, type PageQuery } from "../page.ts";
 import type { Source } from "../sources.ts";
 import { atOneMoment, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
-import { accountKey, accountsMatching, accountsOfUser, StoredAccount } from "./account.ts";
+import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";
 
 const Pointer = z.object({ account_id: z.string() });
 
@@ -42,6 +42,7 @@ export async function visibleAccounts(
   page: PageQuery,
 ): Promise<Found> {
   const { skip, take } = spanOf(page);
+  if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
   const filtered = filter.client_id !== undefined || filter.status !== undefined;
   if (principal.account_id !== undefined) return sliced(await ownAccount(table, principal), filter, page);
   const isAll = await isSuperAdmin(table, principal);

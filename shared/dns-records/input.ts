@@ -17,7 +17,7 @@ const members = {
   value: z
     .string()
     .min(1)
-    .max(8_192)
+    .max(16_384)
     .meta({
       description:
         "What it says, by its type: an address (A, AAAA), a host name (CNAME, MX, SRV, NS), text (TXT, up to 2,048 bytes), or the value of a CAA property.",

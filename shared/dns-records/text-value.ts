@@ -5,20 +5,12 @@ import { dmarcFault } from "./dmarc.ts";
 import { spfFault } from "./spf.ts";
 
 const longestBytes = 2_048;
-/** Of a text as Route 53 has it, of at most 4000 characters: an escape of four stands for every other than a plain byte. */
-const longestWritten = 3_900;
 /** Every byte in a string of its own, as an escape and in quotes, and a little room. */
 const longestQuoted = 8 * longestBytes;
 
-const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c;
-
 function lengthFault(text: string): string | undefined {
-  const bytes = Buffer.from(text);
-  if (bytes.length > longestBytes) return `The text is ${bytes.length} bytes long: the most is ${longestBytes}`;
-  const written = bytes.reduce((sum, byte) => sum + (isPlain(byte) ? 1 : 4), 0);
-  if (written <= longestWritten) return undefined;
-  const reason = "each byte of a quotation mark, backslash or character outside of ASCII counts four times";
-  return `The text counts as ${written} bytes, because ${reason}: the most is ${longestWritten}`;
+  const bytes = Buffer.byteLength(text);
+  return bytes > longestBytes ? `The text is ${bytes} bytes long: the most is ${longestBytes}` : undefined;
 }
 
 /** What the text of a record is for, by what receivers look for and where they look for it. */

@@ -5,7 +5,9 @@ import type { DnsRecord, StoredRecord } from "./stored-record.ts";
 /** A record as its readers see it. */
 export function recordView(record: StoredRecord, zone: StoredZone | undefined): DnsRecord {
   const { account_id: _, domain_id: __, zone_revision, version: ___, ...shown } = record;
-  return { ...shown, zone_status: zone && hasRevision(zone, zone_revision) ? "in_sync" : "pending" };
+  const isRefused = zone?.refused.includes(`${record.name} ${record.type}`) ?? false;
+  const isHad = zone !== undefined && hasRevision(zone, zone_revision) && !isRefused;
+  return { ...shown, zone_status: isHad ? "in_sync" : "pending" };
 }
 
 /** Records of one account as their readers see them; one more round trip, for the zones they are in. */

@@ -121,6 +121,9 @@ const viewOf = ({ id, status, row_count, created_at, finished_at, expires_at }: 
   expires_at,
 });
 
+/** What the file of an export of that time is called. */
+export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
+
 /** How an export stands, for who asked for it or may export everything. 404. */
 export async function getExport(
   accountId: string,
@@ -132,8 +135,7 @@ export async function getExport(
   const isTheirs = stored?.requested_by === principal.id || covers(permissions, "mailbox.export", []);
   if (!stored || !isTheirs || (stored.expires_at ?? "") <= now().toISOString()) throw notFound();
   const { file_key, created_at } = stored;
-  const filename = `mailboxes-${created_at.slice(0, 10)}.csv`;
-  const options = { filename, expiresInSeconds: downloadSeconds, now: now() };
+  const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };
   const download_url = file_key === null ? null : await files().downloadUrl(file_key, options);
   return { ...viewOf(stored), csv: null, download_url };
 }

@@ -6,7 +6,7 @@ import { codeOf, listSets, mostSets, told, type Route53 } from "./dns-route53-cl
 import { absolute, relaxed, setOf } from "./dns-route53-values.ts";
 import type { ZoneChange } from "./dns.ts";
 
-type Changed = { changeId: string; isInSync: boolean };
+type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
 type Owner = { name: string; type: RecordType };
 
 /** The change that nothing had to be done for. */
@@ -94,7 +94,7 @@ export const isInvalidBatch = (error: unknown): boolean =>
 /**
  * Makes all changes in one batch. What is to be gone is read before, and once more when it has changed meanwhile.
  * Throws for more than a batch can hold: 1,000 records and 32,000 characters of values, both counted twice for what is
- * put.
+ * put. What is too long for Route 53 is left out, and told as refused.
  */
 export async function change(route53: Route53, zoneId: string, changes: readonly ZoneChange[]): Promise<Changed> {
   const last = new Map(
@@ -103,8 +103,17 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
       return [`${type} ${name}`, one] as const;
     }),
   );
-  const puts = [...last.values()].flatMap((one) => ("put" in one ? [setOf(one.put)] : []));
-  const removed = [...last.values()].flatMap((one) => ("remove" in one ? [one.remove] : []));
+  const wanted = [...last.values()].flatMap((one) => ("put" in one ? [{ rrset: one.put, set: setOf(one.put) }] : []));
+  const refused = wanted.flatMap(({ rrset, set }) =>
+    set.ResourceRecords?.length === rrset.data.length ? [] : [rrset],
+  );
+  const isEmptied = ({ rrset, set }: (typeof wanted)[number]): boolean =>
+    refused.includes(rrset) && set.ResourceRecords?.length === 0;
+  const puts = wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set]));
+  const removed = [
+    ...[...last.values()].flatMap((one) => ("remove" in one ? [one.remove] : [])),
+    ...wanted.flatMap((one) => (isEmptied(one) ? [one.rrset] : [])),
+  ];
   const attempt = async (): Promise<Changed> => {
     const gone = await currentSets(route53, zoneId, removed);
     // What is gone comes first, as a CNAME has to make room for what takes its place.
@@ -115,7 +124,8 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
     if (!fits(batch.map(weightOf).reduce(sum, { records: 0, characters: 0 }))) {
       throw new Error("These changes are more than one request to Route 53 can hold.");
     }
-    return batch.length > 0 ? send(route53, zoneId, batch) : nothing;
+    const changed = batch.length > 0 ? await send(route53, zoneId, batch) : nothing;
+    return refused.length > 0 ? { ...changed, refused } : changed;
   };
   try {
     return await attempt();

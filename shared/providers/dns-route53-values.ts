@@ -44,13 +44,12 @@ function unchecked(data: RecordData): string {
 
 /**
  * The data of a record as Route 53 writes it: RFC 1035 §5.1, but with octal codes
- * (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html). Throws for one that is longer
- * than Route 53 takes.
+ * (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html). Undefined for one that is longer
+ * than Route 53 takes: a text of 2,048 bytes that are mostly not ASCII.
  */
-export function valueOf(data: RecordData): string {
+export function valueOf(data: RecordData): string | undefined {
   const value = unchecked(data);
-  if (value.length <= longestValue) return value;
-  throw new Error(`A ${data.type} record is ${value.length} characters as written; Route 53 takes ${longestValue}.`);
+  return value.length <= longestValue ? value : undefined;
 }
 
 /** A name as Route 53 reads it. */
@@ -63,10 +62,13 @@ export const relaxed = (name: string): string =>
     .replace(/\.$/, "")
     .toLowerCase();
 
-/** An RRset as Route 53 takes it. */
+/** An RRset as Route 53 takes it, without the records that are too long for it. */
 export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
   Name: absolute(name),
   Type: type,
   TTL: ttl,
-  ResourceRecords: data.map((record) => ({ Value: valueOf(record) })),
+  ResourceRecords: data.flatMap((record) => {
+    const Value = valueOf(record);
+    return Value === undefined ? [] : [{ Value }];
+  }),
 });

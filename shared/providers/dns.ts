@@ -6,6 +6,12 @@ import type { Table } from "../table/table.ts";
 /** What becomes of one RRset of a zone: it is replaced whole, or it is gone. */
 export type ZoneChange = { put: RRset } | { remove: { name: string; type: RecordType } };
 
+export type ZoneChanged = {
+  changeId: string;
+  isInSync: boolean;
+  refused?: readonly { name: string; type: RecordType }[];
+};
+
 /**
  * Hosts zones (RFC 1034 §4.2). Everything may be asked again after a lost answer. What cannot be done now throws 503
  * `upstream_unavailable`.
@@ -20,8 +26,11 @@ export type Dns = {
     reference: string;
     nameservers: readonly string[];
   }) => Promise<{ zoneId: string }>;
-  /** Makes all changes (1 to 200 RRsets) or none; done again it comes to the same. Answers whether all servers have it. */
-  changeZone: (zoneId: string, changes: readonly ZoneChange[]) => Promise<{ changeId: string; isInSync: boolean }>;
+  /**
+   * Makes all changes (1 to 200 RRsets) or none; done again it comes to the same. Answers whether all servers have it,
+   * and which RRsets have a record that the provider cannot hold, which is left out.
+   */
+  changeZone: (zoneId: string, changes: readonly ZoneChange[]) => Promise<ZoneChanged>;
   /** Whether all servers have a change by now. */
   isInSync: (changeId: string) => Promise<boolean>;
   /** Removes a zone and all that is in it; one that is gone is fine. */

@@ -6,7 +6,7 @@ import { recordsIn } from "../dns-records/stored-record.ts";
 import { RecordType, type RRset } from "../dns/rrset.ts";
 import { Problem } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { ZoneExists, type Dns, type ZoneChange } from "../providers/dns.ts";
+import { ZoneExists, type Dns, type ZoneChange, type ZoneChanged } from "../providers/dns.ts";
 import { moveDue } from "../table/due.ts";
 import type { Table } from "../table/table.ts";
 import { everything, getZone, zoneKey, zoneQueue, type StoredZone } from "./zone.ts";
@@ -85,15 +85,18 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const looked = await lookAtAll(zone, [...wanted.keys()], owner, work);
   if (!looked) return undefined;
   const changes = changesOf(looked, wanted);
-  let last: { changeId: string; isInSync: boolean } | undefined;
+  const touched = new Set(changes.map((one) => nameIn("put" in one ? one.put : one.remove, name)));
+  const refused = zone.refused.filter((noted) => !touched.has(noted));
+  let last: ZoneChanged | undefined;
   for (let from = 0; from < changes.length; from += changesAtOnce) {
     last = await dns.changeZone(zoneId, changes.slice(from, from + changesAtOnce));
+    refused.push(...(last.refused ?? []).map((one) => nameIn(one, name)));
   }
   const isInSync = last?.isInSync ?? true;
   const outcome = isInSync
     ? { synced_revision: zone.revision }
     : { change: { id: last?.changeId ?? "", revision: zone.revision } };
-  return settle(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()] }, work);
+  return settle(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()], refused }, work);
 }
 
 const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
@@ -137,7 +140,7 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
   return [...removed, ...changes.filter((change) => "put" in change)];
 }
 
-type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held">>;
+type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
 
 /**
  * Notes what the zone has now, and lets others have it: who changes records after this finds no lease. Undefined when

@@ -41,6 +41,8 @@ export const StoredZone = z.object({
   dirty: z.array(z.string()),
   /** RRsets that the zone has or may have got, by the same names: what `everything` has to look at. */
   held: z.array(z.string()),
+  /** RRsets with a record that the provider cannot hold, by the same names. */
+  refused: z.array(z.string()).default([]),
   /** A change that the provider has taken and not all its servers have. */
   change: z.object({ id: z.string(), revision: z.int() }).optional(),
   due_at: Timestamp.nullable(),
@@ -65,6 +67,7 @@ export const newZone = (
     synced_revision: 0,
     dirty: [],
     held: [],
+    refused: [],
     due_at: null,
     lease_owner: "",
     lease_until: "",

@@ -27,7 +27,8 @@ export function callRest(
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;
   const target = pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : "");
-  return request(route.method, target, { token, headers, ...(hasBody ? { body } : {}) });
+  const accept = route.file ? { accept: "application/json" } : {};
+  return request(route.method, target, { token, headers: { ...accept, ...headers }, ...(hasBody ? { body } : {}) });
 }
 
 /** The program that calls a route with these arguments. */

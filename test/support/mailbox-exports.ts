@@ -5,9 +5,12 @@ import type { Account, User } from "./world.ts";
 
 type Options = { as?: User; headers?: Record<string, string> };
 
-/** Asks for an export, for the account's owner unless somebody else is said. */
+/** Asks for an export as JSON, for the account's owner unless somebody else is said. */
 export const askExport = (account: Account, filter: object = {}, options: Options = {}): Promise<Answer> =>
-  send(account, "POST", "mailboxes/export", filter, options);
+  send(account, "POST", "mailboxes/export", filter, {
+    ...options,
+    headers: { accept: "application/json", ...options.headers },
+  });
 
 /** The addresses in an export, in its order. */
 export async function exportedEmails(account: Account, filter: object = {}, as?: User): Promise<string[]> {

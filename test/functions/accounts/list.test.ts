@@ -52,6 +52,17 @@ test("filters by client and by status over what the user sees, and pages over th
   expect(await get("page=3&page_size=2")).toMatchObject({ items: [], total: 3 });
 });
 
+test.each(["", "nothing", "active/x", "__proto__", "x".repeat(3_000)])(
+  "finds no account in the status %j, which there is not, whoever asks",
+  async (status) => {
+    const { owner } = await newAccount();
+    for (const { token } of [owner, await newSuperAdmin()]) {
+      const answer = await request("GET", `${path}?status=${encodeURIComponent(status)}`, { token });
+      expect([answer.status, answer.body.items, answer.body.total]).toEqual([200, [], 0]);
+    }
+  },
+);
+
 test("shows a super admin every account of a client, and a status change moves it between filters", async () => {
   const admin = await newSuperAdmin();
   const first = await newAccount();
@@ -87,12 +98,4 @@ test("shows a service account its own account only", async () => {
   const { body } = await request("GET", path, { token: service.token });
   expect(ids(body)).toEqual([account.id]);
   expect((await request("GET", `${path}?status=closed`, { token: service.token })).body).toMatchObject({ total: 0 });
-});
-
-test("refuses an unknown status, naming the valid ones", async () => {
-  const { status, body } = await request("GET", `${path}?status=asleep`, { token: newUser().token });
-  expect(status).toBe(422);
-  expect(body.detail).toMatchObject([
-    { loc: ["query", "status"], type: "enum", msg: expect.stringContaining("past_due") },
-  ]);
 });

@@ -2,13 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { handler } from "../../../functions/mailboxes/export.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { readCsv } from "../../support/csv.ts";
 import { askExport } from "../../support/mailbox-exports.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
-import { answerOf, eventOf } from "../../support/request.ts";
+import { request } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";
 
 const columns = [
@@ -83,22 +82,37 @@ test("few mailboxes are in the answer as CSV: a header, then a line for each, ol
   ]);
 });
 
-test("is the file itself for who asks for text/csv, with nothing else", async () => {
+const fileFor = ["", "*/*", "text/*", "text/csv", "TEXT/CSV; header=present", "application/json;q=0.1, text/csv"];
+const jsonFor = [
+  "application/json",
+  "application/json, text/csv;q=0.9",
+  "application/*, */*;q=0.1",
+  "text/csv;q=0, */*",
+];
+const same = ["application/json, text/csv", "application/json, text/plain, */*", "image/png", "application/json;q=0"];
+
+test("is the file itself, to be kept, unless the request prefers JSON", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);
-  const { csv } = (await askExport(account)).body;
-  const asText = async (accept: string) => {
-    const { token } = account.owner;
-    const path = `/v1/public/accounts/${account.id}/mailboxes/export`;
-    return answerOf(await handler(eventOf("POST", path, { token, body: {}, headers: { accept } })));
-  };
-  for (const accept of ["text/csv", "TEXT/CSV; header=present", "application/json;q=0.1, text/csv"]) {
-    const { status, headers, text } = await asText(accept);
-    expect([status, headers["content-type"], text], accept).toEqual([200, "text/csv; charset=utf-8", csv]);
+  const { csv, created_at } = (await askExport(account)).body;
+  const path = `/v1/public/accounts/${account.id}/mailboxes/export`;
+  const sent = { token: account.owner.token, body: {} };
+  const plain = await request("POST", path, sent);
+  expect(plain.text).toBe(csv);
+  for (const accept of [...fileFor, ...same]) {
+    const { status, headers, text } = await request("POST", path, { ...sent, headers: { accept } });
+    expect([status, text], accept).toEqual([200, csv]);
+    expect(headers, accept).toMatchObject({
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": `attachment; filename="mailboxes-${created_at.slice(0, 10)}.csv"`,
+      vary: "accept",
+    });
   }
-  for (const accept of ["*/*", "application/json", "text/*", "text/csvx"]) {
-    expect((await askExport(account, {}, { headers: { accept } })).body.csv, accept).toBe(csv);
+  for (const accept of jsonFor) {
+    const { headers, body } = await request("POST", path, { ...sent, headers: { accept } });
+    expect([headers["content-type"], headers["vary"], body.csv], accept).toEqual(["application/json", "accept", csv]);
+    expect(headers).not.toHaveProperty("content-disposition");
   }
 });
 
@@ -147,9 +161,11 @@ test("more than five hundred are queued, by one event, and a request sent again 
     Array.from({ length: 501 }, (_, index) => `p${index}`),
   );
   const headers = { "idempotency-key": randomUUID(), accept: "text/csv" };
-  const { status, body } = await askExport(account, { search: "p" }, { headers });
+  const { status, body, headers: answered } = await askExport(account, { search: "p" }, { headers });
+  expect(answered["location"]).toBe(`/v1/public/accounts/${account.id}/mailboxes/exports/${body.id}`);
+  expect(answered).not.toHaveProperty("content-disposition");
   expect([status, body]).toEqual([
-    200,
+    202,
     {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       status: "queued",
@@ -161,7 +177,8 @@ test("more than five hundred are queued, by one event, and a request sent again 
       expires_at: new Date(Date.parse(body.created_at) + 7 * 86_400_000).toISOString(),
     },
   ]);
-  expect((await askExport(account, { search: "p" }, { headers })).body).toEqual(body);
+  const again = await askExport(account, { search: "p" }, { headers });
+  expect([again.status, again.body, again.headers["location"]]).toEqual([202, body, answered["location"]]);
   const exports = (await recorded(account)).filter(({ resource_type }) => resource_type === "mailbox_export");
   expect(exports).toMatchObject([{ type: "mailbox_export.requested", resource_id: body.id }]);
   expect((await askExport(account, { search: "p1" })).body).toMatchObject({ status: "done", row_count: 111 });

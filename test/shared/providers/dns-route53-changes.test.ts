@@ -38,6 +38,22 @@ test("a change is one batch, what goes before what comes, and the last word on a
   expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "POST hostedzone/Z1/rrset"]);
 });
 
+test("a record that is too long for Route 53 is left out and told, and the others of its name go in", async () => {
+  const one = await zoneScene();
+  const [long, short] = ["é".repeat(1_000), "v=spf1 -all"].map((text) => ({ type: "TXT" as const, text }));
+  if (!long || !short) throw new Error("two texts are made");
+  const put = (name: string, ...data: (typeof long)[]) => ({ put: { name, type: "TXT" as const, ttl: 60, data } });
+  const { refused } = await one.dns.changeZone(one.zoneId, [
+    put("both.example.com", long, short),
+    put("long.example.com", long),
+    put("short.example.com", short),
+  ]);
+  expect(refused?.map(({ name }) => name)).toEqual(["both.example.com", "long.example.com"]);
+  const sent = one.recorded.at(-1)?.body ?? "";
+  expect([...sent.matchAll(/<Name>(\w+)\./g)].map(([, name]) => name)).toEqual(["both", "short"]);
+  expect(sent).not.toContain("303");
+});
+
 test("what is there is removed, a wildcard too; where nothing is left to do nothing is sent, and it is in sync", async () => {
   const one = await zoneScene(a("*.example.com", "192.0.2.1"), a("z.example.com", "192.0.2.1"));
   const wildcard = { remove: { name: "*.example.com", type: "A" } } as const;

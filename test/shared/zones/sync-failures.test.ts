@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { ZoneExists } from "../../../shared/providers/dns.ts";
+import { recordView } from "../../../shared/dns-records/view.ts";
+import { ZoneExists, type Dns, type ZoneChange } from "../../../shared/providers/dns.ts";
 import { hasRevision } from "../../../shared/zones/zone.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
@@ -102,4 +103,32 @@ describe("nothing stays that was removed", () => {
     await scene.sync();
     expect(await scene.served()).toHaveLength(211);
   });
+});
+
+test("a record that the provider cannot hold is pending, until it is one that it can, and holds up no other", async () => {
+  const { add, remove, records, sync, zone, provider } = await newScene();
+  const isLong = (one: ZoneChange): boolean => "put" in one && one.put.name.startsWith("long.");
+  const changeZone: Dns["changeZone"] = async (zoneId, changes) => {
+    const refused = changes.flatMap((one) => ("put" in one && isLong(one) ? [one.put] : []));
+    return {
+      ...(await provider.changeZone(
+        zoneId,
+        changes.filter((one) => !isLong(one)),
+      )),
+      refused,
+    };
+  };
+  const shown = async () => {
+    const views = (await records()).map(async (record) => recordView(record, await zone()));
+    return Object.fromEntries((await Promise.all(views)).map(({ name, zone_status }) => [name, zone_status]));
+  };
+  await add({ name: "long", type: "TXT", value: "é" }, { name: "www" });
+  await sync({ changeZone });
+  expect(await shown()).toEqual({ long: "pending", www: "in_sync" });
+  await add({ name: "other" });
+  await sync({ changeZone });
+  expect(await shown()).toEqual({ long: "pending", www: "in_sync", other: "in_sync" });
+  await remove("long");
+  await sync({ changeZone });
+  expect((await zone()).refused).toEqual([]);
 });

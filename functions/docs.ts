@@ -69,7 +69,6 @@ async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<R
  * bundle: with an entity tag, and 304 to who has it.
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
-  const requestId = requestIdOf(event);
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
   const redirect = pageInstead(event);
   if (redirect) return sealed(redirect, event);

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { json, requestIdOf, sealed, type Response } from "../shared/answer.ts";
+import { json, sealed, type Response } from "../shared/answer.ts";
 import { readEnvironment, type Issuer } from "../shared/env.ts";
 import { protectedResource } from "../shared/protected-resource.ts";
 

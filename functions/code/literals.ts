@@ -1,4 +1,4 @@
-import { isKept } from "../../shared/json-body.ts";
+import { isKept } from "../../shared/kept-number.ts";
 import { LanguageError } from "./mistake.ts";
 import { says } from "./sentences.ts";
 import type { Position } from "./syntax.ts";

@@ -99,9 +99,9 @@ test("an unknown argument is answered with the one that was meant, a missing one
 });
 
 test("every literal is checked by the schemas of its function", () => {
-  expect(faultsOf('accounts.list(page=0,\n page_size=101, status="open", client_id=12)')).toEqual([
-    "2:42 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
-    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*active/),
+  expect(faultsOf("accounts.list(page=0,\n page_size=101, status=false, client_id=12)")).toEqual([
+    "2:41 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
+    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*string/),
     "1:20 invalid_argument accounts.list does not take this page: Write a number of at least 1.",
     "2:12 invalid_argument accounts.list does not take this page_size: Write a number of at most 100.",
   ]);

@@ -40,5 +40,5 @@ test("is for those who have a token", async () => {
 
 test("takes GET only", async () => {
   const { status, headers } = await request("POST", path, { token: newUser().token, body: {} });
-  expect([status, headers["allow"]]).toEqual([405, "GET"]);
+  expect([status, headers["allow"]]).toEqual([405, "GET, HEAD, OPTIONS"]);
 });

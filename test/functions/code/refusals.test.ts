@@ -52,6 +52,11 @@ describe("is refused, with its place:", () => {
       "a(x=-9007199254740992)",
       "1:6 Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
     ],
+    [
+      "a number with more digits than are kept",
+      "a(x=0.12345678901234567890)",
+      "1:5 This number has more digits than can be kept: quotes keep them all.",
+    ],
     ["an infinite number", "a(x=1e999)", "1:5 This number is too large."],
     [
       "an unknown escape",

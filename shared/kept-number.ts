@@ -1,0 +1,14 @@
+/** Whether a number in JSON comes back as it is written, but for its zeros and its exponent. */
+export const isKept = (digits: string): boolean => {
+  if (/^-?[\d.]{1,15}$/.test(digits)) return true;
+  const value = Number(digits);
+  return Number.isFinite(value) && decimal(String(value)) === decimal(digits);
+};
+
+/** A decimal number without its sign, its point and the zeros around it. */
+function decimal(digits: string): string {
+  const [, whole = "", fraction = "", power = "0"] = /^-?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(digits) ?? [];
+  const all = `${whole}${fraction}`.replace(/^0+/, "");
+  const kept = all.replace(/0+$/, "");
+  return kept === "" ? "0" : `${kept}e${Number(power) - fraction.length + all.length - kept.length}`;
+}

@@ -74,7 +74,12 @@ export async function setDomain(
     if (isSame(domain, set)) {
       return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
     }
-    const { sole, changes } = await planRecords(table, domain.account_id, await dmarcEdits(table, domain, after), now());
+    const { sole, changes } = await planRecords(
+      table,
+      domain.account_id,
+      await dmarcEdits(table, domain, after),
+      now(),
+    );
     return {
       value: after,
       ...(await answerOf(after)),

@@ -7,6 +7,7 @@ import type { Principal } from "../../shared/auth/principal.ts";
 import { claimKey } from "../../shared/idempotency.ts";
 import type { Route } from "../../shared/route.ts";
 import { holdsSecret } from "../../shared/shown-once.ts";
+import { afterReading } from "../support/between.ts";
 import { callRest } from "../support/call.ts";
 import { storedOf } from "../support/doors.ts";
 import { examples } from "../support/examples.ts";
@@ -211,4 +212,25 @@ describe("a program with a key", () => {
     expect((await run(account, code, "k")).body.status).toBe("completed");
     expect((await run(account, code, "k")).body).toMatchObject({ status: 409, code: "secret_already_shown" });
   });
+});
+
+test("of two requests that take over from one that died, one runs, and the other is told that it does", async () => {
+  const account = await newAccount();
+  await claimAsOther(account, "k", new Date(Date.now() - 60_000));
+  const { status, body } = await afterReading(
+    ({ SK }) => SK.startsWith("IDEMPOTENCY#"),
+    () => claimAsOther(account, "k", new Date()),
+    () => post(account, "Sales", "k"),
+  );
+  expect([status, body.code]).toEqual([409, "idempotency_in_flight"]);
+  expect(await namesIn(account)).toEqual([]);
+});
+
+test("a request that died before its effect is not taken over by another one", async () => {
+  const account = await newAccount();
+  await claimAsOther(account, "k", new Date(Date.now() - 60_000));
+  const { status, body } = await post(account, "Support", "k");
+  expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
+  expect(await namesIn(account)).toEqual([]);
+  expect((await post(account, "Sales", "k")).status).toBe(201);
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { credentials } from "../../../shared/credentials/credential.ts";
 import { scopedKey } from "../../../shared/scoped/family.ts";
+import { afterReading } from "../../support/between.ts";
 import { storedOf } from "../../support/doors.ts";
 import { home, send } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";
@@ -75,4 +76,22 @@ test("refuses what is no name, and every other member", async () => {
     expect(body.detail).toMatchObject([{ loc: ["body", member], type: "extra_forbidden" }]);
   }
   expect(await storedOf(account)).toEqual(before);
+});
+
+test("of two renames each is told from the name that the other left", async () => {
+  const { account, made, rename } = await scene();
+  const { status, body } = await afterReading(
+    ({ SK }) => SK === scopedKey(credentials, account.id, made.id).SK,
+    () => rename("Second"),
+    () => rename("Third"),
+  );
+  expect([status, body.name]).toEqual([200, "Third"]);
+  const told: { event_type: string; before: { name: string }; after: { name: string } }[] = (
+    await send(account, "GET", "audit-log?page_size=100")
+  ).body.items;
+  const renames = told.filter(({ event_type }) => event_type === "credential.updated");
+  expect(renames.map(({ before, after }) => `${before.name} → ${after.name}`).toReversed()).toEqual([
+    "Relay → Second",
+    "Second → Third",
+  ]);
 });

@@ -1,9 +1,13 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
 import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
+import { beginWrites, operationKey, readOperation } from "../../../shared/dedicated-ips/operation.ts";
 import { ipQueue } from "../../../shared/dedicated-ips/queues.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
 import { readDue } from "../../../shared/table/due.ts";
+import { afterReading } from "../../support/between.ts";
 import {
   activeHost,
   activeIp,
@@ -161,5 +165,29 @@ test("is for who manages dedicated IPs of the account; to others with a view of 
   const { id: domainId } = await connected(account);
   const narrow = await newMember(account, { capability: "ip.manage", scope: { type: "domain", id: domainId } });
   expect((await remove(account, id, { as: narrow })).status).toBe(404);
+  expect((await send(account, "GET", `/${id}`)).status).toBe(200);
+});
+
+test("is refused when an assignment was begun since it was looked at", async () => {
+  const account = await newAccount();
+  const { id } = await activeHost(account);
+  const domain = await connected(account);
+  const begun = {
+    id: randomUUID(),
+    account_id: account.id,
+    dedicated_ip_id: id,
+    kind: "assign" as const,
+    left: [domain.id],
+    domain_count: 0,
+  };
+  const begin = () =>
+    testTable().commit(async () => ({ value: undefined, writes: beginWrites(begun, new Date()).writes }));
+  const { status, body } = await afterReading(
+    ({ SK }) => SK === operationKey(account.id, id).SK,
+    begin,
+    () => remove(account, id),
+  );
+  expect([status, body.code]).toEqual([409, "ip_in_use"]);
+  expect(await readOperation(testTable(), account.id, id)).toMatchObject({ id: begun.id });
   expect((await send(account, "GET", `/${id}`)).status).toBe(200);
 });

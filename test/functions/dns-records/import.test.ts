@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { afterReading } from "../../support/between.ts";
+import { addedRecord, ownRecords } from "../../support/dns-records.ts";
 import { active, connected } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
@@ -79,4 +81,25 @@ test("is for who may manage this domain's records", async () => {
   expect((await send(as, { domain: mine.name, zone_file: file })).status).toBe(200);
   const refused = await send(as, { domain: other.name, zone_file: file });
   expect(refused.body.detail).toMatchObject([{ loc: ["body", "domain"], type: "not_found" }]);
+});
+
+test("what somebody else adds while a file is imported goes first: none of it twice, and no conflict beside it", async () => {
+  const account = await newAccount();
+  const { name: domain, id } = await connected(account);
+  const zone_file = "www IN A 192.0.2.1\nftp IN A 192.0.2.2\napi IN A 192.0.2.3";
+  const others = [
+    { domain, name: "www", type: "A", value: "192.0.2.1" },
+    { domain, name: "ftp", type: "CNAME", value: "elsewhere.example" },
+  ];
+  const { status, body } = await afterReading(
+    ({ SK }) => SK.endsWith(`${id}#`),
+    async () => {
+      for (const other of others) await addedRecord(account, other);
+    },
+    () => send(account, { domain, zone_file }),
+  );
+  expect([status, body.created_count]).toEqual([200, 1]);
+  expect(body.created).toMatchObject([{ name: "api", type: "A" }]);
+  const kept = (await ownRecords(account, domain)).map(({ name, type }) => `${name} ${type}`);
+  expect(kept.toSorted()).toEqual(["api A", "ftp CNAME", "www A"]);
 });

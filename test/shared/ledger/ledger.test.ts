@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 
 import { availableOf, postedOf } from "../../../shared/ledger/balance.ts";
-import { readBalance, readEntries, readMovement } from "../../../shared/ledger/ledger.ts";
+import { movementKey, readBalance, readEntries, readMovement } from "../../../shared/ledger/ledger.ts";
 import { MovementConflict, Overdrawn, type Operation } from "../../../shared/ledger/movement.ts";
+import { afterReading } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 import { booksOf, hold, newLedger, operate, spend, topUp } from "./scene.ts";
 
@@ -198,4 +199,13 @@ test("a movement is between two accounts, whose names do not run into each other
   const between = (debit: string, credit: string) => ({ ...topUp("x", 1), debit, credit });
   await expect(operate(between("wallet", "wallet"))).rejects.toBeInstanceOf(RangeError);
   await expect(operate(between("outside", "wallet#0000000000"))).rejects.toBeInstanceOf(RangeError);
+});
+
+test("a spend that was made while its own refusal was being read is not refused", async () => {
+  const { ledger, posted, operate } = await ledgerWith(100);
+  const isMovement = ({ SK }: { SK: string }): boolean => SK === movementKey(ledger, "same").SK;
+  const once = () => operate(spend("same", 100));
+  expect(await afterReading(isMovement, once, once)).toMatchObject([{ existed: true }]);
+  expect(await posted()).toBe(0);
+  expect(await readEntries(table, ledger, "revenue", 0, 99)).toHaveLength(1);
 });

@@ -5,6 +5,8 @@ import { expect, test } from "vitest";
 
 import { notFound } from "../../../shared/errors.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../../../shared/table/ranked-list.ts";
+import type { Key } from "../../../shared/table/writes.ts";
+import { inTornBatch } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();
@@ -123,4 +125,20 @@ test("pages run across blocks with rows missing on both sides", async () => {
   const { rows, total } = await readRows(table, list, { skip: 4_088, take: 10 });
   expect(values(rows)).toEqual([4_088, 4_089, 4_091, 4_092, 4_093, 4_097, 4_098, 4_100, 4_101, 4_102]);
   expect(total).toBe(4_214 - 5);
+});
+
+test("a removal that reads its head and its deletions of two moments reads them again, and the list stays whole", async () => {
+  const isDeletions = ({ SK }: Key): boolean => SK.includes("#HOLES#");
+  for (const isFirst of [isDeletions, (key: Key) => !isDeletions(key)]) {
+    const list = newList();
+    await add(list, [0, 1, 2, 3, 4]);
+    await remove(list, [1]);
+    await inTornBatch(
+      isFirst,
+      () => remove(list, [2]),
+      () => remove(list, [0]),
+    );
+    const { rows, total } = await readRows(table, list, { skip: 0, take: 100 });
+    expect([total, values(rows)]).toEqual([2, [3, 4]]);
+  }
 });

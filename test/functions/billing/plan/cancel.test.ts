@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 
 import { dayOf, nextMonth } from "../../../../shared/billing/days.ts";
+import { stateKey } from "../../../../shared/billing/state.ts";
+import { ipsOf } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
+import { afterReading } from "../../../support/between.ts";
 import { billing } from "../../../support/billing.ts";
 import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";
 import { funded } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { request } from "../../../support/request.ts";
+import { wallet } from "../../../support/purchases.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const cancel = (account: Account, body: object = {}) => billing(account, "POST", "cancel-plan", body);
@@ -106,4 +110,29 @@ test.each([
 ])("%j is one of the two", async (body, expected) => {
   const answer = await cancel(await newAccount(), body);
   expect([answer.status, answer.body.status]).toEqual([200, expected]);
+});
+
+test.each(whens)("a cancellation %o that did not see a claim yet is refused by it", async (when) => {
+  const account = await funded(await newAccount());
+  const { partition, name } = ipsOf(account.id);
+  const { body } = await afterReading(
+    ({ PK, SK }) => PK === partition && SK === `LIST#${name}#HEAD`,
+    () => claimed(account),
+    () => cancel(account, when),
+  );
+  expect(body).toMatchObject({ status: 409, code: "plan_in_use", dedicated_ip_count: 1 });
+  expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
+});
+
+test.each(whens)("a claim that did not see a cancellation %o yet is refused by it", async (when) => {
+  const account = await funded(await newAccount());
+  const { option_id } = await newOption();
+  const { body } = await afterReading(
+    ({ PK, SK }) => PK === stateKey(account.id).PK && SK === stateKey(account.id).SK,
+    () => cancel(account, when),
+    () => send(account, "POST", "/claim", { option_id }),
+  );
+  expect(body).toMatchObject({ status: 409, code: "plan_cancelled" });
+  expect((await send(account, "GET")).body.total).toBe(0);
+  expect(await wallet(account)).toMatchObject({ available: (await wallet(account)).posted });
 });

@@ -14,6 +14,7 @@ import {
 import { setOwnLimit } from "../../../shared/limits/own-limits.ts";
 import { createLog } from "../../../shared/log.ts";
 import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
 
@@ -281,4 +282,34 @@ test("what cannot be read counts like any other request", { timeout: 30_000 }, a
   );
   const statuses = (await Promise.all(sent)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([400, 415, 429]));
+});
+
+test("an account's own limit holds in whatever case its id is written", async () => {
+  const { id, owner } = await newAccount();
+  await setOwnLimit(testTable(), id, "default", { perMinute: 1, burst: 2 });
+  const read = (written: string) => request("GET", `/v1/public/accounts/${written}/workspaces`, { token: owner.token });
+  const mixed = id.replace(/[a-f]/, (letter) => letter.toUpperCase());
+  const answers = [await read(id.toUpperCase()), await read(mixed), await read(id.toUpperCase())];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(answers[2]?.body).toMatchObject({ code: "rate_limited", burst: 2 });
+});
+
+test("a process remembers ten thousand callers and accounts at most, and forgets the oldest", async () => {
+  const [memory, at, table] = [newLimiterMemory(), Date.now(), openMemoryTable(createMemoryStore())];
+  const of = (name: string, accountId: string) =>
+    charge(
+      { principalId: name, class: "default", cost: 1, accountId },
+      { table, memory, log, now: () => new Date(at) },
+    );
+  for (let caller = 0; caller < 10_001; caller++) await of(`caller-${caller}`, `account-${caller}`);
+  expect([memory.buckets.size, memory.ownLimits.size]).toEqual([10_000, 10_000]);
+  const isKnown = (caller: number) => [
+    memory.buckets.has(`caller-${caller}#default`),
+    memory.ownLimits.has(`account-${caller}`),
+  ];
+  expect([0, 1, 10_000].map(isKnown)).toEqual([
+    [false, false],
+    [true, true],
+    [true, true],
+  ]);
 });

@@ -160,3 +160,14 @@ test("while a secret is rotated both verify, and only the new one after", async 
   expect([holdsFor(secret, last), holdsFor(newest, last)]).toEqual([false, true]);
   expect(await scene.find(id)).toMatchObject({ previous_sealed_secret: null, previous_secret_expires_at: null });
 });
+
+test("a webhook gets what happens from the moment it is created, and nothing from before", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id, created_at } = await scene.subscribe(url);
+  const at = (ms: number) => ({ timestamp: new Date(Date.parse(created_at) + ms).toISOString() });
+  expect(await dispatch(scene.event("workspace.created", at(-1)), scene.work)).toEqual([]);
+  expect([await scene.deliveries(id), received]).toEqual([[], []]);
+  expect(await dispatch(scene.event("workspace.created", at(0)), scene.work)).toEqual(["succeeded"]);
+  expect(received).toHaveLength(1);
+});

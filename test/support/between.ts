@@ -15,7 +15,7 @@ import type { Key } from "../../shared/table/writes.ts";
 type Step = () => Promise<unknown>;
 /** Which items a step waits for; of a query, the first key of its range counts. */
 type Which = (key: Key) => boolean;
-type Waiting = { which: Which; step: Step; isTorn: boolean; isOver: boolean };
+type Waiting = { which: Which; step: Step; isTorn: boolean; left: number };
 type Send = (this: DynamoDBDocumentClient, command: unknown) => Promise<unknown>;
 
 const waitings = new AsyncLocalStorage<Waiting>();
@@ -56,11 +56,12 @@ function install(): void {
   const whole = prototype.send;
   prototype.send = async function send(command) {
     const waiting = waitings.getStore();
-    const keys = waiting && !waiting.isOver ? keysOf(command) : [];
+    const keys = waiting && waiting.left > 0 ? keysOf(command) : [];
     if (!waiting || !keys.some(waiting.which)) return whole.call(this, command);
     const isBatch = command instanceof BatchGetCommand && keys.some((key) => !waiting.which(key));
     if (waiting.isTorn && !isBatch) return whole.call(this, command);
-    waiting.isOver = true;
+    waiting.left -= 1;
+    if (waiting.left > 0) return whole.call(this, command);
     if (waiting.isTorn) return readTorn(command as BatchGetCommand, waiting, (part) => whole.call(this, part));
     // Also after a write whose condition failed, which has read what is there.
     const [answer] = await Promise.allSettled([whole.call(this, command)]);
@@ -73,21 +74,21 @@ function install(): void {
 async function through<T>(waiting: Waiting, run: () => Promise<T>): Promise<T> {
   install();
   const value = await waitings.run(waiting, run);
-  if (!waiting.isOver) throw new Error("nothing was read that the step waited for");
+  if (waiting.left > 0) throw new Error("nothing was read that the step waited for");
   return value;
 }
 
 /**
- * Runs something, and a step by somebody else right after its first call of the table that reads an item: by the time it
- * writes, what it has read is not so any more. Transactions do not count; a single conditional write does. Throws when
- * there was no such call.
+ * Runs something, and a step by somebody else right after its first call of the table that reads an item, or its n-th: by
+ * the time it writes, what it has read is not so any more. Transactions do not count; a single conditional write does.
+ * Throws when there was no such call.
  */
-export const afterReading = <T>(which: Which, step: Step, run: () => Promise<T>): Promise<T> =>
-  through({ which, step, isTorn: false, isOver: false }, run);
+export const afterReading = <T>(which: Which, step: Step, run: () => Promise<T>, nth = 1): Promise<T> =>
+  through({ which, step, isTorn: false, left: nth }, run);
 
 /**
  * Runs something, and a step by somebody else in the middle of its first batch of reads that has such items and others:
  * `which` are read before it, and the others after it. Throws when there was no such batch.
  */
 export const inTornBatch = <T>(which: Which, step: Step, run: () => Promise<T>): Promise<T> =>
-  through({ which, step, isTorn: true, isOver: false }, run);
+  through({ which, step, isTorn: true, left: 1 }, run);

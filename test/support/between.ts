@@ -30,7 +30,7 @@ function keysOf(command: unknown): Key[] {
   if (command instanceof PutCommand) return [command.input.Item as Key];
   if (!(command instanceof QueryCommand)) return [];
   const { ":partition": PK, ":from": SK } = command.input.ExpressionAttributeValues ?? {};
-  return [{ PK, SK } as Key];
+  return [{ PK, SK }];
 }
 
 /** One batch of reads as two: the items that a step waits for are of the moment before it, the others of the one after. */

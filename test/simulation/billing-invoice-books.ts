@@ -89,9 +89,11 @@ function notePlan({ plans }: Books, { type, after }: StoredChange): void {
   plans.splice(0, plans.length, ...kept, next);
 }
 
-function checkPlan({ plans }: Books, { day, plan_id }: Accrual): void {
+function checkPlan({ plans }: Books, { day, plan_id, mailboxes, sent_mails }: Accrual): void {
   if (plans.length === 0) return;
   const told = plans.findLast(({ from }) => from <= day)?.plan_id;
+  // A managed IP that there is without a plan is paid by the default one, and nothing else.
+  if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
 }
 

@@ -46,7 +46,7 @@ const unpaged = new Set(["auth.authorizations.list", "auth.role_assignments.list
 for (const [family, open] of Object.entries(listScenes)) {
   test(
     `${family}: page and total are of one moment, whatever happens between two calls of the table`,
-    { timeout: 400_000 },
+    { timeout: 1_800_000 },
     async () => {
       const { readings, happenings } = await open();
       const cases = readings.flatMap((reading) =>

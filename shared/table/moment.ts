@@ -85,8 +85,11 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       const compared = hasOthers ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
       earlier.push(...opened);
       opened = [];
-      const [rows] = await Promise.all([readAcross(sources, skip, take), compare(compared)]);
-      return { rows, total: totalOf(sources) };
+      // Both to their end: what is left of a reading that failed is not to go on beside the next one.
+      const [read, same] = await Promise.allSettled([readAcross(sources, skip, take), compare(compared)]);
+      if (read.status === "rejected") throw read.reason;
+      if (same.status === "rejected") throw same.reason;
+      return { rows: read.value, total: totalOf(sources) };
     },
   };
 }

@@ -17,6 +17,7 @@ const apart = [
     (name) => `test/infra/local/${name}.test.ts`,
   ),
 ];
+const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];
 /** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */
 const beside = filesIn("infra", "shared/providers");
 
@@ -29,6 +30,8 @@ export default defineConfig({
     sequence: { sequencer: SlowestFirst },
     reporters: [["default", { summary: false }], "./test/support/summary.ts"],
     projects: [
+      // `npm run freeze`, which writes what an edition stores.
+      { extends: true, test: { ...common, name: "freeze", include: freezing } },
       { extends: true, test: { ...common, name: "apart", include: apart } },
       { extends: true, test: { ...common, name: "beside", include: beside, exclude: apart, isolate: false } },
       {

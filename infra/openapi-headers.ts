@@ -101,11 +101,9 @@ function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
 
 const tag = String.raw`(?:W/)?"[\x21\x23-\x2b\x2d-\x7e]*"`;
 const fields = {
-  "If-Match": z
-    .string()
-    .regex(new RegExp(String.raw`^(?: *\* *|[ ,]*${tag}(?: *,[ ,]*${tag})*[ ,]*)$`), {
-      error: "Write * or entity tags in quotes",
-    }),
+  "If-Match": z.string().regex(new RegExp(String.raw`^(?: *\* *|[ ,]*${tag}(?: *,[ ,]*${tag})*[ ,]*)$`), {
+    error: "Write * or entity tags in quotes",
+  }),
   "If-None-Match": z.string(),
 };
 

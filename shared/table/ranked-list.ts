@@ -150,10 +150,10 @@ export function changeRows(
   ];
 }
 
-export type Order = "oldest" | "newest";
+type Order = "oldest" | "newest";
 
 /** Ranks `skip` to `skip + take − 1`, counted from one end. */
-export type Span = { skip: number; take: number; order?: Order };
+type Span = { skip: number; take: number; order?: Order };
 
 /**
  * The rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment: what was read is

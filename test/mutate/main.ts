@@ -120,7 +120,10 @@ async function work(left: Tried[], survivors: Tried[], count: { tried: number; a
 }
 
 async function main(): Promise<void> {
-  if (values.help || positionals.length === 0) return void console.log(help);
+  if (values.help || positionals.length === 0) {
+    console.log(help);
+    return;
+  }
   const files = filesOf(positionals);
   await requirePassing(files);
   const all = (await Promise.all(files.map(chosen))).flat();

@@ -8,8 +8,8 @@ import { billing } from "../../../support/billing.ts";
 import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";
 import { funded } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/doors.ts";
-import { request } from "../../../support/request.ts";
 import { wallet } from "../../../support/purchases.ts";
+import { request } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const cancel = (account: Account, body: object = {}) => billing(account, "POST", "cancel-plan", body);

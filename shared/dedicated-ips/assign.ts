@@ -60,9 +60,10 @@ const asSystem =
   (accountId: string, { commit, now }: Context): Context["commit"] =>
   (plan) =>
     commit(async () => {
-      const { value, writes, changes } = await plan();
+      const { changes, ...planned } = await plan();
       const recorded = recordWrites(accountId, changes, systemAuthor(), now());
-      return { value, writes: [...writes, ...recorded], changes: [], housekeeping: true, partial: true };
+      const writes = [...planned.writes, ...recorded];
+      return { ...planned, writes, changes: [], housekeeping: true, partial: true };
     });
 
 type Tried = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpDetail };

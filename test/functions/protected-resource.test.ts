@@ -32,7 +32,7 @@ test("nothing else is told to be a resource of its own", async () => {
   for (const path of ["/", "/v1/public", "/v1/public/me", "/v1/public/mcp/", "/v1/public/MCP"]) {
     expect(await request("GET", `${wellKnown}${path}`)).toMatchObject({ status: 404 });
   }
-  expect(await request("POST", wellKnown)).toMatchObject({ status: 405, headers: { allow: "GET" } });
+  expect(await request("POST", wellKnown)).toMatchObject({ status: 405, headers: { allow: "GET, HEAD, OPTIONS" } });
 });
 
 test("every issuer is named, in the order of the configuration", () => {

@@ -85,11 +85,3 @@ test("any other token, and another account's, is the same 404", async () => {
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
   expect(new Set(answers.map(({ body }) => masked(body))).size).toBe(1);
 });
-
-test("is no function of code mode", async () => {
-  const { owner, id } = await newAccount();
-  const code = `billing.checkout_result.get(account_id="${id}", checkout_token="x")`;
-  const body = { request_id: "r", session_id: "s", code };
-  const answer = await request("POST", "/v1/public/a2a", { token: owner.token, body });
-  expect(answer.body).toMatchObject({ status: "failed", error: { code: "unknown_function" } });
-});

@@ -9,6 +9,9 @@ export const isKept = (digits: string): boolean => {
 function decimal(digits: string): string {
   const [, whole = "", fraction = "", power = "0"] = /^-?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(digits) ?? [];
   const all = `${whole}${fraction}`.replace(/^0+/, "");
-  const kept = all.replace(/0+$/, "");
+  // Not by a regular expression: one that looks for zeros at the end takes quadratic time.
+  let end = all.length;
+  while (all[end - 1] === "0") end -= 1;
+  const kept = all.slice(0, end);
   return kept === "" ? "0" : `${kept}e${Number(power) - fraction.length + all.length - kept.length}`;
 }

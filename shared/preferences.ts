@@ -2,7 +2,9 @@
 export type Preference = { value: string; weight: number };
 
 const weightOf = (parameters: readonly string[]): number => {
-  const weight = parameters.map((text) => /^\s*q\s*=\s*(.*?)\s*$/i.exec(text)?.[1]).find((text) => text !== undefined);
+  const weight = parameters
+    .map((text) => /^\s*q\s*=(.*)$/is.exec(text)?.[1]?.trim())
+    .find((text) => text !== undefined);
   if (weight === undefined) return 1;
   return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight) : 0;
 };

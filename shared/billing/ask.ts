@@ -11,7 +11,13 @@ import { handlePayment, payOwed } from "./payments.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "./topup.ts";
 
 /** What the provider is asked with. */
-export type AskWork = { table: Table; payments: Pick<Payments, "getCheckout">; now: () => Date; log: Log };
+export type AskWork = {
+  table: Table;
+  payments: Pick<Payments, "getCheckout">;
+  now: () => Date;
+  log: Log;
+  isReadOnly?: boolean;
+};
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -51,8 +57,9 @@ async function take(state: CheckoutState, work: AskWork): Promise<void> {
  * has the provider asked. A provider that fails is as good as one that knows nothing yet.
  */
 export async function askForPage(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
-  const { table, now, log } = work;
+  const { table, now, log, isReadOnly = false } = work;
   const { asked_at, version } = topup;
+  if (isReadOnly) return;
   const restedMs = asked_at === undefined ? Infinity : now().getTime() - Date.parse(asked_at);
   if (restedMs >= 0 && restedMs < pageRestMs) return;
   const claim = { asked_at: now().toISOString(), version: version + 1 };

@@ -18,7 +18,7 @@ export function paymentsHere(): { payments: Payments; publicUrl: string } {
 export function askingHere(log: Log): AskWork {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);
-  return { table, payments: payments(table), now: clock, log };
+  return { table, payments: payments(table), now: clock, log, isReadOnly: env.READ_ONLY !== undefined };
 }
 
 /** What this process lists invoices with, where nobody said at which address the API is. */

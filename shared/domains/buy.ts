@@ -7,7 +7,7 @@ import { MovementConflict, StoredMovement } from "../ledger/movement.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainKind, holderKey, type StoredDomain } from "./domain.ts";
-import { buyerWrite, holderWrite, readHolders, type StoredHolder } from "./holder.ts";
+import { buyerWrite, holderWrite, readBuyers, readHolders, type StoredHolder } from "./holder.ts";
 import { planNewDomains } from "./new.ts";
 import { domainView } from "./view.ts";
 
@@ -108,7 +108,8 @@ async function claimsOn(
   wanted: readonly Wanted[],
 ): Promise<(domain: StoredDomain) => Write[]> {
   const names = wanted.map(({ name }) => name);
-  const holders = await readHolders(table, names);
+  const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
+  const over = new Map(names.map((name, index) => [name, claims[index]?.isOver ? claims[index].buyer : undefined]));
   const rivals = new Map<string, StoredHolder>();
   for (const [index, name] of names.entries()) {
     const holder = holders[index];
@@ -119,7 +120,7 @@ async function claimsOn(
   return (domain) => {
     const { name } = domain;
     const rival = rivals.get(name);
-    const buying = { ...buyerWrite(domain), orElse: refuse("domain_taken")(name) };
+    const buying = { ...buyerWrite(domain, over.get(name)), orElse: refuse("domain_taken")(name) };
     return [buying, rival ? { check: holderKey(name), if: { ...rival } } : holderWrite(domain, "absent")];
   };
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { buyerKey, holderKey, type StoredDomain } from "./domain.ts";
+import { buyerKey, domainKey, holderKey, StoredDomain } from "./domain.ts";
 
 /** Who has a name, of all accounts. A hold that is not firm gives way to another account that proves the name is theirs. */
 export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
@@ -23,11 +23,30 @@ export const holderWrite = (
   if: unless,
 });
 
-/** The write by which one domain alone is being registered under a name. */
-export const buyerWrite = ({ account_id, id, name }: Named): Write => ({
+/** The write by which one domain alone is being registered under a name; `former` is a claim that is over. */
+export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer): Write => ({
   put: { ...buyerKey(name), account_id, domain_id: id },
-  if: "absent",
+  if: former ? { domain_id: former.domain_id } : "absent",
 });
+
+/** A claim to register a name, and whether it is over: its domain is gone, or is not being registered any more. */
+export type BuyerClaim = { buyer: StoredBuyer; isOver: boolean };
+
+/** The claims to register names, in their order; undefined where there is none. */
+export async function readBuyers(table: Reader, names: readonly string[]): Promise<(BuyerClaim | undefined)[]> {
+  const items = await table.getMany(names.map(buyerKey));
+  const buyers = items.map((item) => item && StoredBuyer.parse(item));
+  const rows = await table.getMany(
+    buyers.flatMap((buyer) => (buyer ? [domainKey(buyer.account_id, buyer.domain_id)] : [])),
+  );
+  const running = new Set(
+    rows
+      .flatMap((row) => (row ? [StoredDomain.parse(row)] : []))
+      .filter(({ status }) => status === "pending_registration")
+      .map(({ id }) => id),
+  );
+  return buyers.map((buyer) => buyer && { buyer, isOver: !running.has(buyer.domain_id) });
+}
 
 /** What the holder of a name has to be for it to be taken from them: that one, as it was read, or nobody any more. */
 export const fromRival = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
@@ -48,13 +67,12 @@ export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | un
 
 /** Those of some names that an account, but the one given, has and has proved, or is buying. */
 export async function firmlyHeld(table: Reader, names: readonly string[], but?: string): Promise<Set<string>> {
-  const items = await table.getMany(names.flatMap((name) => [holderKey(name), buyerKey(name)]));
-  const isOthers = (claim: StoredBuyer | undefined): boolean => claim !== undefined && claim.account_id !== but;
+  const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   return new Set(
     names.filter((_, index) => {
-      const [holder, buyer] = items.slice(index * 2, index * 2 + 2);
-      const held = holder && StoredHolder.parse(holder);
-      return (held?.firm === true && isOthers(held)) || isOthers(buyer && StoredBuyer.parse(buyer));
+      const [holder, claim] = [holders[index], claims[index]];
+      const isHeld = holder?.firm === true && holder.account_id !== but;
+      return isHeld || (claim?.isOver === false && claim.buyer.account_id !== but);
     }),
   );
 }

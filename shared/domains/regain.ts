@@ -48,6 +48,8 @@ export function regainDomain(
       deletes_at: null,
       source: "connected",
       registration: null,
+      // Others may have had mail at the name since: it is read again once the delegation is seen again.
+      verified_at: null,
       auto_renew: false,
       is_open: true,
       failures: 0,

@@ -40,7 +40,8 @@ function isServed({ account, domain, isProved, address, mailbox }: Recipient, pr
   // Mail comes to a catch-all; nobody is called that.
   if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
   if (account?.status !== "active" && account?.status !== "past_due") return false;
-  return protocol === "imap" || (isProved && sendsMail(domain));
+  // Mail stores know mail by its address alone: an account that never proved the name may not read what is there.
+  return protocol === "imap" ? isProved || domain.verified_at !== null : isProved && sendsMail(domain);
 }
 
 /** The one hash worth checking: the mailbox's own, or for sending a master password's; nobody's when none can be it. */

@@ -16,12 +16,18 @@ export type Turns = {
 export function newTurns(): Turns {
   /** When the last one who asked for a thing is done. */
   const ends = new Map<string, Promise<void>>();
-  const begin = (names: readonly string[]): (() => void) => {
+  const beginOne = (name: string): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    for (const name of names) ends.set(name, promise);
+    ends.set(name, promise);
     return () => {
-      for (const name of names) if (ends.get(name) === promise) ends.delete(name);
+      if (ends.get(name) === promise) ends.delete(name);
       resolve();
+    };
+  };
+  const begin = (names: readonly string[]): (() => void) => {
+    const all = [...new Set(names)].map(beginOne);
+    return () => {
+      for (const end of all) end();
     };
   };
   const wanted = (names: readonly string[]): string[] => names.filter((name) => ends.has(name));
@@ -29,11 +35,14 @@ export function newTurns(): Turns {
     wanted,
     takeFree: (names) => (wanted(names).length > 0 ? undefined : begin(names)),
     take: async (names, limitMs) => {
-      const earlier = Promise.all(names.flatMap((name) => ends.get(name) ?? []));
-      const end = begin(names);
-      if (await isWithin(limitMs, earlier)) return end;
-      // Who asked later goes on waiting for those before.
-      void earlier.then(end);
+      const places = [...new Set(names)].map((name) => ({ earlier: ends.get(name), end: beginOne(name) }));
+      const earlier = Promise.all(places.map((place) => place.earlier));
+      const endAll = (): void => {
+        for (const { end } of places) end();
+      };
+      if (await isWithin(limitMs, earlier)) return endAll;
+      // Later callers go on waiting for each thing until the earlier caller is done with it.
+      for (const place of places) void Promise.resolve(place.earlier).then(place.end);
       return undefined;
     },
   };

@@ -23,7 +23,11 @@ export const route = defineRoute({
   uses: ["payments"],
   params: AccountParams,
   query: z.strictObject({
-    checkout_token: z.string().min(1).max(200).meta({ description: "The token in the page's address." }),
+    checkout_token: z
+      .string()
+      .min(1)
+      .max(200)
+      .meta({ description: "The token in the address to which the payer comes back from the payment page." }),
     plan_key: text.meta({ description: "The plan that is paid for; taken and not needed." }),
     hosted_page_id: text.meta({ description: "The provider's id of the payment page; taken and not needed." }),
     status_hint: text.meta({ description: "What the provider's redirect said; what it told us itself counts." }),

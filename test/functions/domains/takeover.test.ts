@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../shared/domains/advance.ts";
@@ -296,4 +298,14 @@ describe("a domain that lost its name", () => {
     expect(await advance(account, name)).toBeUndefined();
     expect(await rowsOf(account, domain)).toEqual([]);
   });
+});
+
+test("a claim to register a name that its domain outlived keeps nobody from buying it", async () => {
+  const name = uniqueName();
+  const [former, account] = [await newAccount(), await buyer()];
+  const put = { PK: `DOMAIN#${name}`, SK: "BUYER", account_id: former.id, domain_id: randomUUID() };
+  await testTable().attempt({ put });
+  const { body } = await purchase(account, [name]);
+  expect(body.results).toMatchObject([{ domain_name: name, status: "pending_registration" }]);
+  expect((await registered(account, name)).status).toBe("pending_delegation");
 });

@@ -41,19 +41,30 @@ test("at each thing one at a time has a turn, in the order they asked; all have 
   );
 });
 
-test("who waits for too long has no turn, and lets nobody before their own", async () => {
+test("who waits for too long has no turn, and who comes later goes on waiting for those before", async () => {
   const turns = newTurns();
   const endFirst = await turns.take(["a"], 60_000);
   expect(await turns.take(["a", "b"], 1)).toBeUndefined();
   let isThird = false;
-  const third = turns.take(["b"], 60_000).then((end) => {
+  const third = turns.take(["a"], 60_000).then((end) => {
     isThird = true;
     return end;
   });
   await new Promise((done) => setImmediate(done));
   expect(isThird).toBe(false);
-  expect(turns.wanted(things)).toEqual(["a", "b"]);
   endFirst?.();
   (await third)?.();
   expect(turns.wanted(things)).toEqual([]);
+});
+
+test("who gives up stands in nobody's way at a thing that nobody has a turn at", async () => {
+  const turns = newTurns();
+  const endFirst = await turns.take(["a"], 60_000);
+  expect(await turns.take(["a", "b"], 0)).toBeUndefined();
+  const endOther = await turns.take(["b"], 60_000);
+  expect(endOther).toBeDefined();
+  endOther?.();
+  endFirst?.();
+  await new Promise((done) => setImmediate(done));
+  expect(turns.wanted(["a", "b"])).toEqual([]);
 });

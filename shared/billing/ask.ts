@@ -65,14 +65,19 @@ export async function askForPage(accountId: string, topup: StoredTopup, work: As
   const claim = { asked_at: now().toISOString(), version: version + 1 };
   const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
   if (!done) return;
-  const state = await look(accountId, topup, work).catch((error: unknown) => {
+  await ask(accountId, topup, work).catch((error: unknown) => {
     log[isSilence(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
   });
+}
+
+/** Asks about a top-up, and does what follows from the answer. */
+async function ask(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
+  const state = await look(accountId, topup, work);
   if (state) await take(state, work);
 }
 
 /** Nothing that asking later will not heal. */
-const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
+export const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
 /** When to ask again: the older a checkout is, the more seldom. Undefined once it is too old and there was an answer. */
 function nextAsk({ created_at }: StoredTopup, now: Date, isAnswered: boolean): string | undefined {
@@ -89,8 +94,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   const topup = await table.get(key, StoredTopup);
   let failure: unknown;
   if (topup?.status === "pending") {
-    const state = await look(accountId, topup, work).catch((error: unknown) => void (failure = error));
-    if (state) await take(state, work);
+    await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
   } else if (topup?.status === "paid") {
     // Whoever credited it may have died before it paid what was owed.
     await payOwed(accountId, `asked/${topup.checkout_id}`, work);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Id } from "../ids.ts";
 import { Currency, currency } from "../money.ts";
 import type { Reader } from "../table/table.ts";
-import { askForPage, type AskWork } from "./ask.ts";
+import { askForPage, isSilence, type AskWork } from "./ask.ts";
 import { topupOfToken, TopupStatus } from "./topup.ts";
 
 export const CheckoutResult = z
@@ -30,6 +30,13 @@ const messages = {
   expired: "The payment page has expired. Nothing was taken.",
 } as const;
 
+/** A top-up as it is after the provider was asked, or as it was before while the table does not answer. */
+const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
+  read().catch((error: unknown) => {
+    if (isSilence(error)) return before;
+    throw error;
+  });
+
 /**
  * What became of the checkout a token stands for; 404 for any other token. As long as that is not known the provider is
  * asked, every few seconds at most.
@@ -42,7 +49,8 @@ export async function checkoutResult(
 ): Promise<z.output<typeof CheckoutResult>> {
   const before = await topupOfToken(table, accountId, checkoutToken);
   if (before.status === "pending") await askForPage(accountId, before, asking());
-  const { status } = before.status === "pending" ? await topupOfToken(table, accountId, checkoutToken) : before;
+  const { status } =
+    before.status === "pending" ? await readAfter(before, () => topupOfToken(table, accountId, checkoutToken)) : before;
   return {
     status,
     message: messages[status],

@@ -36,7 +36,7 @@ export function newTurns(): Turns {
     takeFree: (names) => (wanted(names).length > 0 ? undefined : begin(names)),
     take: async (names, limitMs) => {
       const places = [...new Set(names)].map((name) => ({ earlier: ends.get(name), end: beginOne(name) }));
-      const earlier = Promise.all(places.map((place) => place.earlier));
+      const earlier = Promise.all(places.flatMap((place) => place.earlier ?? []));
       const endAll = (): void => {
         for (const { end } of places) end();
       };

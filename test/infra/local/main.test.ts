@@ -3,12 +3,15 @@ import { existsSync } from "node:fs";
 import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { engineNote } from "../../../infra/local/engine-note.ts";
 import { newFolder } from "../../support/folder.ts";
 import { failMain, get, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
+
+// Each starts the product several times, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
 
 async function folderWith(name: string): Promise<string> {
   const folder = newFolder();

@@ -61,7 +61,7 @@ export function startEventTarget(options: EventTargetOptions): Poller {
   };
 }
 
-/** Whose an event is. One that cannot be read counts as nobody else's. */
+/** The account of an event; an event that cannot be read has an account of its own. */
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 

@@ -8,7 +8,7 @@ export type Poller = {
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** From the end of one time to the next when nobody wakes it. */
+  /** How long it rests after a run, unless it is woken. In milliseconds. */
   idleMs: number;
   /** How long it rests after each time, as a multiple of what that took, a second at most; 4 if not said. */
   restRatio?: number;

@@ -18,7 +18,7 @@ type PublishingOptions = {
   onError: (what: string, error: unknown) => void;
 };
 
-/** What a worker changes wakes nobody; with the rest and the work it is published within two seconds. */
+/** Changes by workers wake no poller. With this rest they are published within two seconds. In milliseconds. */
 const idleMs = 1_000;
 
 // Nobody could have listened to a seed, and handing so many over would keep the machine busy for an hour.

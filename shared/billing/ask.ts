@@ -41,8 +41,7 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Does what the webhook does that tells the same. A payment is credited under the same id, so once, whoever hears of
- * it first.
+ * Does what the provider's webhook does. Both credit a payment under the same id, so it is credited once.
  */
 async function take(state: CheckoutState, work: AskWork): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;

@@ -21,7 +21,7 @@ export function askingHere(log: Log): AskWork {
   return { table, payments: payments(table), now: clock, log, isReadOnly: env.READ_ONLY !== undefined };
 }
 
-/** What this process lists invoices with, where nobody said at which address the API is. */
+/** Lists invoices in this process, with the configured address of the API. */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };

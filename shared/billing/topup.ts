@@ -27,7 +27,7 @@ export const topupKey = (accountId: string, reference: string): Key => ({
 /** Top-ups whose checkout the provider is asked about at an instant, each at its place: account, reference. */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
-/** A webhook comes within seconds: whoever pays at once is asked about for nothing before that. */
+/** Webhooks come within seconds, so the provider is not asked about a new checkout before this. */
 const firstAskMs = 120_000;
 
 export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);

@@ -17,7 +17,7 @@ const addressView = ({ key_hash }: StoredIp, address: StoredAddress): DedicatedI
       : { name: setupName(address.rdns), type: "TXT", value: key_hash },
 });
 
-/** A dedicated IP as one reader sees it: how many domains there are is told to who may see all of them. */
+/** A dedicated IP as one reader sees it. Only a reader of all domains of the account sees their number. */
 export const ipSeen = (ip: StoredIp, { permissions }: Pick<Context, "permissions">): DedicatedIp => ({
   ...ipView(ip),
   domain_count: covers(permissions, "domain.view", []) ? ip.domain_count : null,

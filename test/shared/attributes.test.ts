@@ -10,7 +10,9 @@ const nested = (levels: number): unknown => {
 };
 
 test("takes any object of JSON that is small and shallow enough, as it is", () => {
-  const shallow = fc.dictionary(fc.string({ minLength: 1, maxLength: 10 }), fc.jsonValue({ maxDepth: 4 }), {
+  // A body with a member `__proto__` is refused before any schema sees it.
+  const name = fc.string({ minLength: 1, maxLength: 10 }).filter((text) => text !== "__proto__");
+  const shallow = fc.dictionary(name, fc.jsonValue({ maxDepth: 4 }), {
     maxKeys: 5,
   });
   fc.assert(

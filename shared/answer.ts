@@ -1,8 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
 import { compressed } from "./compress.ts";
-import type { Problem } from "./errors.ts";
-import { InvalidInput, problemBody } from "./errors.ts";
+import { InvalidInput, type Problem, problemBody } from "./errors.ts";
 
 export type Response = APIGatewayProxyStructuredResultV2;
 

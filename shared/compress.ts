@@ -1,6 +1,7 @@
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-import type { Response } from "./answer.ts";
+import type { APIGatewayProxyStructuredResultV2 as Response } from "aws-lambda";
+
 import { preferencesIn, weightFor } from "./preferences.ts";
 
 /** Less than this travels in one packet anyway. */

@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { Scope } from "./auth/permissions.ts";
 import type { Principal } from "./auth/principal.ts";
+import type { Claim } from "./changes/recorder.ts";
 import { fingerprintOf, requestIdOf } from "./idempotency-fingerprint.ts";
 import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
 import type { ParsedInput } from "./input.ts";
@@ -42,24 +43,6 @@ const Found = z.object({
 type Found = z.output<typeof Found>;
 const Stored = Found.extend({ expires_at: z.number(), scopes: z.array(Scope).optional() });
 type StoredRecord = z.output<typeof Stored>;
-
-/** A key that this request has to itself until its transaction stores the answer or it is let go. */
-export type Claim = {
-  /** What this request goes by each time it is sent until it has an answer; another one with its key has another. */
-  id: string;
-  /** The write that stores the answer `value` makes, for the transaction that has the effect. */
-  settle: (value: unknown) => Write;
-  /** The write that stores an answer that no single transaction makes; undefined stores that it was not to be kept. */
-  settleWith: (body: unknown) => Write;
-  /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
-  restate: (value: unknown) => Promise<void>;
-  /** Whether `result` is the value whose answer was stored; every deletion answers the same. */
-  isSettledWith: (result: unknown) => boolean;
-  /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
-  release: () => Promise<void>;
-  /** As `release`, but only the same request may be tried again: what it did in part, no other is to do again. */
-  lapse: () => Promise<void>;
-};
 
 type Keyed = {
   principal: Principal;

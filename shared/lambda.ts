@@ -3,7 +3,8 @@ import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
-import { authenticate, type Principal } from "./auth/principal.ts";
+import { authenticate } from "./auth/authenticate.ts";
+import type { Principal } from "./auth/principal.ts";
 import { callerAddress } from "./caller-address.ts";
 import { clock } from "./clock.ts";
 import { InvalidInput, Problem } from "./errors.ts";

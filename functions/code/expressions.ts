@@ -1,6 +1,5 @@
 import { readDict, readFormat, readIndex, readList, readParenthesized } from "./displays.ts";
-import { LanguageError } from "./mistake.ts";
-import { clip } from "./mistake.ts";
+import { LanguageError, clip } from "./mistake.ts";
 import { constants, takeName } from "./names.ts";
 import { at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
 import { says } from "./sentences.ts";

@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 
 import * as z from "zod";
 
+import type { Claim } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/errors.ts";
-import { claimKey, findAnswer, type Claim } from "../../shared/idempotency.ts";
+import { claimKey, findAnswer } from "../../shared/idempotency.ts";
 import type { Door } from "../../shared/invoke.ts";
 import { CodeResponse } from "./envelope.ts";
 import { prepare, type Ran, type Run } from "./execute.ts";
-import { pack, unpack, type Packed } from "./packed.ts";
+import { pack, type Packed, unpack } from "./packed.ts";
 import { Purse, unitsToRead, unitsToWrite } from "./purse.ts";
 import { Held, heldOf, stillHolds } from "./standing.ts";
 

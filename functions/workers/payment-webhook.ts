@@ -4,7 +4,7 @@ import { failureResponse, json } from "../../shared/answer.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { Problem } from "../../shared/errors.ts";
 import type { Log, LogFields } from "../../shared/log.ts";
-import { payments } from "../../shared/providers/payments.ts";
+import { payments } from "../../shared/providers/payments-factory.ts";
 import { sideDoor, type SideDoorWork } from "../../shared/side-door.ts";
 
 const bodyLimitBytes = 262_144;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { clock } from "../../shared/clock.ts";
 import { sendVerification } from "../../shared/forwarding/send.ts";
 import { createLog } from "../../shared/log.ts";
-import { mailHere } from "../../shared/providers/mail.ts";
+import { mailHere } from "../../shared/providers/mail-factory.ts";
 import { publicUrl } from "../../shared/public-url.ts";
 import { runtime } from "../../shared/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";

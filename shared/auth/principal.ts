@@ -1,10 +1,6 @@
 import * as z from "zod";
 
-import { Problem } from "../errors.ts";
 import { Id } from "../ids.ts";
-import type { Table } from "../table/table.ts";
-import { isServiceToken, servicePrincipal } from "./service-token.ts";
-import type { UserVerifier } from "./user-token.ts";
 
 /** Who is calling. `id` is a lower-case UUID, unique over all issuers and service accounts. */
 export type Principal = {
@@ -32,21 +28,3 @@ export const IdentityProfile = z
     locale: z.string().optional().meta({ description: "BCP 47 language tag, when the issuer tells it." }),
   })
   .meta({ id: "IdentityProfile", description: "Who the access token stands for." });
-
-/**
- * The principal of an `Authorization` header (RFC 6750): a JWT of a configured issuer or a service
- * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`, which never say
- * which check failed beyond that.
- */
-export async function authenticate(
-  header: string | undefined,
-  verifyUser: UserVerifier,
-  table: Table,
-  now: Date,
-): Promise<Principal> {
-  const token = /^Bearer +([^\s]+) *$/i.exec(header ?? "")?.[1];
-  if (token === undefined) {
-    throw new Problem("unauthenticated", "Send an access token in the header `Authorization: Bearer <token>`.");
-  }
-  return isServiceToken(token) ? servicePrincipal(token, table, now) : verifyUser(token);
-}

@@ -1,7 +1,9 @@
 import { clock } from "../clock.ts";
 import type { Log } from "../log.ts";
-import { filesOf, type Files } from "../providers/files.ts";
-import { payments, type Payments } from "../providers/payments.ts";
+import { filesOf } from "../providers/files-factory.ts";
+import type { Files } from "../providers/files.ts";
+import { payments } from "../providers/payments-factory.ts";
+import type { Payments } from "../providers/payments.ts";
 import { publicUrl } from "../public-url.ts";
 import { runtime } from "../runtime.ts";
 import { openTable, type Table } from "../table/table.ts";

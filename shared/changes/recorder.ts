@@ -1,5 +1,4 @@
 import { requireMatch, type IfMatch } from "../etag.ts";
-import type { Claim } from "../idempotency.ts";
 import type { Plan } from "../table/commit.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -80,3 +79,21 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
     return value;
   };
 }
+
+/** A key that this request has to itself until its transaction stores the answer or it is let go. */
+export type Claim = {
+  /** What this request goes by each time it is sent until it has an answer; another one with its key has another. */
+  id: string;
+  /** The write that stores the answer `value` makes, for the transaction that has the effect. */
+  settle: (value: unknown) => Write;
+  /** The write that stores an answer that no single transaction makes; undefined stores that it was not to be kept. */
+  settleWith: (body: unknown) => Write;
+  /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
+  restate: (value: unknown) => Promise<void>;
+  /** Whether `result` is the value whose answer was stored; every deletion answers the same. */
+  isSettledWith: (result: unknown) => boolean;
+  /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
+  release: () => Promise<void>;
+  /** As `release`, but only the same request may be tried again: what it did in part, no other is to do again. */
+  lapse: () => Promise<void>;
+};

@@ -1,8 +1,10 @@
 import { clock } from "../clock.ts";
 import { resolverHere } from "../dns/outside.ts";
 import { createLog } from "../log.ts";
-import { dns, type Dns } from "../providers/dns.ts";
-import { registrar, type Registrar } from "../providers/registrar.ts";
+import { dns } from "../providers/dns-factory.ts";
+import type { Dns } from "../providers/dns.ts";
+import { registrar } from "../providers/registrar-factory.ts";
+import type { Registrar } from "../providers/registrar.ts";
 import { secretsHere } from "../providers/secrets-here.ts";
 import { runtime } from "../runtime.ts";
 import { openTable, type Table } from "../table/table.ts";

@@ -1,7 +1,5 @@
 import * as z from "zod";
 
-import type { Table } from "../table/table.ts";
-
 /** Who registers a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. */
 export type Contact = {
   first_name: string;
@@ -60,46 +58,3 @@ export class Refused extends Error {}
 
 export const RegistrarEnvironment = z.object({ REGISTRAR: z.enum(["route53", "embedded"]).optional() });
 export type RegistrarEnvironment = z.output<typeof RegistrarEnvironment>;
-
-async function missing(): Promise<never> {
-  throw new Error("There is nobody to register names with: set REGISTRAR to route53 or embedded.");
-}
-
-/** The registrar that is loaded by its first use, as most functions never have one. */
-const whenUsed = (load: () => Promise<Registrar>): Registrar => ({
-  tlds: async () => (await load()).tlds(),
-  offer: async (name) => (await load()).offer(name),
-  register: async (input) => (await load()).register(input),
-  operation: async (id) => (await load()).operation(id),
-  findOperation: async (name, since) => (await load()).findOperation(name, since),
-  registration: async (name) => (await load()).registration(name),
-  setNameservers: async (name, nameservers) => (await load()).setNameservers(name, nameservers),
-  setAutoRenew: async (name, autoRenew) => (await load()).setAutoRenew(name, autoRenew),
-  release: async (name) => (await load()).release(name),
-});
-
-/**
- * The registrar of an environment, over the table and the clock of the embedded one; make it once for each process, as
- * it keeps a client. Without a registrar in the environment its first use throws, not this.
- */
-export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
-  if (REGISTRAR === "embedded") {
-    return (table, now) =>
-      whenUsed(async () => (await import("./registrar-embedded.ts")).embeddedRegistrar(table, now));
-  }
-  if (REGISTRAR === undefined) return () => whenUsed(missing);
-  let made: Registrar | undefined;
-  const route53 = whenUsed(async () => {
-    const { route53Registrar } = await import("./registrar-route53.ts");
-    return (made ??= route53Registrar());
-  });
-  return () => route53;
-}
-
-let ofProcess: ReturnType<typeof registrarOf> | undefined;
-
-/** The registrar of this process, from its environment, which it needs from the first call on, not at import. */
-export function registrar(table: Table, now: () => Date): Registrar {
-  ofProcess ??= registrarOf(RegistrarEnvironment.parse(process.env));
-  return ofProcess(table, now);
-}

@@ -1,5 +1,6 @@
 import { runtime } from "../runtime.ts";
-import { secretsOf, type Secrets } from "./secrets.ts";
+import { secretsOf } from "./secrets-factory.ts";
+import type { Secrets } from "./secrets.ts";
 
 let ofProcess: Secrets | undefined;
 

@@ -1,6 +1,6 @@
 import { clock } from "../clock.ts";
 import { createLog } from "../log.ts";
-import { dns } from "../providers/dns.ts";
+import { dns } from "../providers/dns-factory.ts";
 import { runtime } from "../runtime.ts";
 import { openTable } from "../table/table.ts";
 import type { ZoneWork } from "./sync.ts";

@@ -8,7 +8,7 @@ import { addMailboxes } from "../../shared/mailboxes/bulk.ts";
 import { exportMailboxes } from "../../shared/mailboxes/export.ts";
 import { listMailboxes, type MailboxFilter } from "../../shared/mailboxes/list.ts";
 import { mailboxHeads, planMailboxes } from "../../shared/mailboxes/plan.ts";
-import { secretsOf } from "../../shared/providers/secrets.ts";
+import { secretsOf } from "../../shared/providers/secrets-factory.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { addWorkspace } from "../../shared/workspaces.ts";
 import { benchContext, meter, type BenchContext } from "./context.ts";

@@ -1,5 +1,4 @@
-import type { Attempt, Outcome } from "./doors.ts";
-import { doors, through } from "./doors.ts";
+import { type Attempt, type Outcome, doors, through } from "./doors.ts";
 import type { Account } from "./world.ts";
 
 /** A service account as it is answered with its token. */

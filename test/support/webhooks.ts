@@ -8,7 +8,7 @@ import { changesOf } from "../../shared/changes/record.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import { timeOrderedId } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
-import { secretsOf } from "../../shared/providers/secrets.ts";
+import { secretsOf } from "../../shared/providers/secrets-factory.ts";
 import type { Context } from "../../shared/route.ts";
 import { readEntries } from "../../shared/table/journal.ts";
 import type { Table } from "../../shared/table/table.ts";

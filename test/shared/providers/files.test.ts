@@ -1,11 +1,11 @@
-import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
+import { mkdir, readFile, readdir, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
 import { readEnvironment } from "../../../shared/env.ts";
 import { attachment } from "../../../shared/providers/attachment.ts";
-import { filesOf } from "../../../shared/providers/files.ts";
+import { filesOf } from "../../../shared/providers/files-factory.ts";
 import { newFolder } from "../../support/folder.ts";
 
 const key = "invoices/7c9e/000042.pdf";

@@ -3,8 +3,9 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { outbox, readOutbox } from "../../../shared/providers/mail-embedded.ts";
+import { mailOf } from "../../../shared/providers/mail-factory.ts";
 import { MailSender } from "../../../shared/providers/mail-sender.ts";
-import { MailEnvironment, mailOf, MailRefused, type Letter } from "../../../shared/providers/mail.ts";
+import { MailEnvironment, MailRefused, type Letter } from "../../../shared/providers/mail.ts";
 import { testTable } from "../../support/world.ts";
 import { startSmtp } from "./mail-services.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 
 import { Problem } from "../../../shared/errors.ts";
+import { secretsOf } from "../../../shared/providers/secrets-factory.ts";
 import { kmsSecrets } from "../../../shared/providers/secrets-kms.ts";
-import { secretsOf } from "../../../shared/providers/secrets.ts";
 import { thrownBy } from "../../support/thrown.ts";
 import type { Trouble } from "./amz-json.ts";
 import { startKeyService } from "./key-service.ts";

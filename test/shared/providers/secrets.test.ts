@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { readEnvironment } from "../../../shared/env.ts";
-import { secretsOf } from "../../../shared/providers/secrets.ts";
+import { secretsOf } from "../../../shared/providers/secrets-factory.ts";
 
 const newKey = () => randomBytes(32).toString("base64");
 const secrets = secretsOf({ SECRETS_KEY: newKey() });

@@ -1,0 +1,20 @@
+/**
+ * A provider that is loaded by its first call: most functions never make one. Every member of a provider is a function
+ * that answers a promise.
+ */
+export const lazy = <T extends object>(load: () => Promise<T>): T =>
+  new Proxy<T>({} as T, {
+    get: (_, name) =>
+      // A promise may resolve to a provider, which then must not look like a promise itself.
+      name === "then"
+        ? undefined
+        : async (...args: readonly unknown[]): Promise<unknown> => {
+            const provider = await load();
+            const call: unknown = Reflect.get(provider, name);
+            if (typeof call !== "function") throw new TypeError(`A provider has no ${String(name)}.`);
+            return Reflect.apply(call, provider, args);
+          },
+  });
+
+/** A provider that the environment does not configure: every call throws an Error that says which setting it needs. */
+export const unconfigured = <T extends object>(message: string): T => lazy<T>(() => Promise.reject(new Error(message)));

@@ -1,5 +1,7 @@
+import * as z from "zod";
+
 import type { Table } from "../table/table.ts";
-import { type Dns, DnsEnvironment } from "./dns.ts";
+import type { Dns } from "./dns.ts";
 import { lazy, unconfigured } from "./lazy.ts";
 
 const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or embedded.";
@@ -12,7 +14,7 @@ export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (ta
   if (DNS_PROVIDER === "embedded") {
     return (table) => lazy(async () => (await import("./dns-embedded.ts")).embeddedDns(table));
   }
-  if (DNS_PROVIDER === undefined) return () => unconfigured(missing);
+  if (DNS_PROVIDER === undefined) return () => lazy(unconfigured(missing));
   let made: Dns | undefined;
   const route53 = lazy(async () => {
     const { route53Dns } = await import("./dns-route53.ts");
@@ -28,3 +30,11 @@ export function dns(table: Table): Dns {
   ofProcess ??= dnsOf(DnsEnvironment.parse(process.env));
   return ofProcess(table);
 }
+
+export const DnsEnvironment = z.object({
+  DNS_PROVIDER: z.enum(["route53", "embedded"]).optional(),
+  /** A reusable delegation set of Route 53, whose nameservers all zones are on. */
+  DNS_DELEGATION_SET: z.string().min(1).optional(),
+});
+
+export type DnsEnvironment = z.output<typeof DnsEnvironment>;

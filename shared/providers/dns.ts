@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 import type { RRset, RecordType } from "../dns/rrset.ts";
 
 /** What becomes of one RRset of a zone: it is replaced whole, or it is gone. */
@@ -41,10 +39,3 @@ export class ZoneExists extends Error {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */
 export const apexTtlSeconds = 86_400;
-
-export const DnsEnvironment = z.object({
-  DNS_PROVIDER: z.enum(["route53", "embedded"]).optional(),
-  /** A reusable delegation set of Route 53, whose nameservers all zones are on. */
-  DNS_DELEGATION_SET: z.string().min(1).optional(),
-});
-export type DnsEnvironment = z.output<typeof DnsEnvironment>;

@@ -2,7 +2,7 @@ import type { Environment } from "../env.ts";
 import { embeddedFiles } from "./files-embedded.ts";
 import { s3Files } from "./files-s3.ts";
 import { type Files, contentTypeOf } from "./files.ts";
-import { unconfigured } from "./lazy.ts";
+import { lazy, unconfigured } from "./lazy.ts";
 
 type FilesEnvironment = Pick<Environment, "FILES_BUCKET" | "FILES_DIR" | "FILES_KEY" | "FILES_BASE_URL">;
 
@@ -15,7 +15,7 @@ function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnv
   if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
     return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
   }
-  return unconfigured(missing);
+  return lazy(unconfigured(missing));
 }
 
 function check(key: string): string {

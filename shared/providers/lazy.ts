@@ -16,5 +16,5 @@ export const lazy = <T extends object>(load: () => Promise<T>): T =>
           },
   });
 
-/** A provider that the environment does not configure: every call throws an Error that says which setting it needs. */
-export const unconfigured = <T extends object>(message: string): T => lazy<T>(() => Promise.reject(new Error(message)));
+/** Loads a provider that the environment does not configure: every call of it throws an Error with this message. */
+export const unconfigured = (message: string) => (): Promise<never> => Promise.reject(new Error(message));

@@ -51,7 +51,7 @@ export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) =>
     return (table, now) =>
       checked(lazy(async () => (await import("./mail-embedded.ts")).embeddedMail(table, senderOf(env), now)));
   }
-  if (MAIL_PROVIDER === undefined) return () => checked(unconfigured(missing));
+  if (MAIL_PROVIDER === undefined) return () => checked(lazy(unconfigured(missing)));
   let made: Promise<Mail> | undefined;
   const kept = checked(lazy(() => (made ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
   return () => kept;

@@ -1,9 +1,11 @@
+import * as z from "zod";
+
 import type { Table } from "../table/table.ts";
-import { unconfigured } from "./lazy.ts";
+import { lazy, unconfigured } from "./lazy.ts";
 import { embeddedPayments } from "./payments-embedded.ts";
 import { paymentsSecret } from "./payments-secret.ts";
 import { stripePayments } from "./payments-stripe.ts";
-import { type Payments, PaymentsEnvironment } from "./payments.ts";
+import type { Payments } from "./payments.ts";
 
 const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 
@@ -21,7 +23,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
   if (webhookSecret !== undefined) {
     return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
   }
-  return () => unconfigured(missing);
+  return () => lazy(unconfigured(missing));
 }
 
 let ofProcess: ReturnType<typeof paymentsOf> | undefined;
@@ -31,3 +33,19 @@ export function payments(table: Table): Payments {
   ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
   return ofProcess(table);
 }
+
+export const PaymentsEnvironment = z
+  .object({
+    /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
+    PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
+    /** Where payers return to when a checkout does not say. */
+    PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
+    /** For the embedded payments: what webhooks are signed with, and the origin that has their page. */
+    PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),
+    PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
+  })
+  .refine((env) => env.PAYMENTS_SECRET_NAME === undefined || env.PAYMENTS_WEBHOOK_SECRET === undefined, {
+    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET",
+  });
+
+export type PaymentsEnvironment = z.output<typeof PaymentsEnvironment>;

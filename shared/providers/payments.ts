@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 /** What is to be paid: `amount` in minor units of `currency` (ISO 4217, upper case). */
 export type CheckoutInput = {
   /** Our name for what is paid; every event of the checkout carries it, with the account. 1 to 200 characters. */
@@ -66,18 +64,3 @@ export type Payments = {
   /** How a checkout stands, asked of the provider. Throws 404 `not_found`. */
   getCheckout: (id: string) => Promise<CheckoutState>;
 };
-
-export const PaymentsEnvironment = z
-  .object({
-    /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
-    PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
-    /** Where payers return to when a checkout does not say. */
-    PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
-    /** For the embedded payments: what webhooks are signed with, and the origin that has their page. */
-    PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),
-    PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
-  })
-  .refine((env) => env.PAYMENTS_SECRET_NAME === undefined || env.PAYMENTS_WEBHOOK_SECRET === undefined, {
-    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET",
-  });
-export type PaymentsEnvironment = z.output<typeof PaymentsEnvironment>;

@@ -1,6 +1,8 @@
+import * as z from "zod";
+
 import type { Table } from "../table/table.ts";
 import { lazy, unconfigured } from "./lazy.ts";
-import { type Registrar, RegistrarEnvironment } from "./registrar.ts";
+import type { Registrar } from "./registrar.ts";
 
 const missing = "There is nobody to register names with: set REGISTRAR to route53 or embedded.";
 
@@ -12,7 +14,7 @@ export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table,
   if (REGISTRAR === "embedded") {
     return (table, now) => lazy(async () => (await import("./registrar-embedded.ts")).embeddedRegistrar(table, now));
   }
-  if (REGISTRAR === undefined) return () => unconfigured(missing);
+  if (REGISTRAR === undefined) return () => lazy(unconfigured(missing));
   let made: Registrar | undefined;
   const route53 = lazy(async () => {
     const { route53Registrar } = await import("./registrar-route53.ts");
@@ -28,3 +30,7 @@ export function registrar(table: Table, now: () => Date): Registrar {
   ofProcess ??= registrarOf(RegistrarEnvironment.parse(process.env));
   return ofProcess(table, now);
 }
+
+export const RegistrarEnvironment = z.object({ REGISTRAR: z.enum(["route53", "embedded"]).optional() });
+
+export type RegistrarEnvironment = z.output<typeof RegistrarEnvironment>;

@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 /** Who registers a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. */
 export type Contact = {
   first_name: string;
@@ -55,6 +53,3 @@ export type Registrar = {
 
 /** The registrar will not register the name; the message is a sentence for people. */
 export class Refused extends Error {}
-
-export const RegistrarEnvironment = z.object({ REGISTRAR: z.enum(["route53", "embedded"]).optional() });
-export type RegistrarEnvironment = z.output<typeof RegistrarEnvironment>;

@@ -1,5 +1,5 @@
 import type { Environment } from "../env.ts";
-import { unconfigured } from "./lazy.ts";
+import { lazy, unconfigured } from "./lazy.ts";
 import { embeddedSecrets } from "./secrets-embedded.ts";
 import { kmsSecrets } from "./secrets-kms.ts";
 import type { Secrets } from "./secrets.ts";
@@ -12,7 +12,7 @@ const missing = "There is nothing to seal secrets with: set SECRETS_KEY_ID (a KM
 function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   if (env.SECRETS_KEY_ID !== undefined) return kmsSecrets(env.SECRETS_KEY_ID);
   if (env.SECRETS_KEY !== undefined) return embeddedSecrets(Buffer.from(env.SECRETS_KEY, "base64"));
-  return unconfigured(missing);
+  return lazy(unconfigured(missing));
 }
 
 /**

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 import type { RRset } from "../../../shared/dns/rrset.ts";
 import { embeddedDns, zoneAt } from "../../../shared/providers/dns-embedded.ts";
-import { dnsOf } from "../../../shared/providers/dns-factory.ts";
-import { DnsEnvironment, ZoneExists, type ZoneChange } from "../../../shared/providers/dns.ts";
+import { DnsEnvironment, dnsOf } from "../../../shared/providers/dns-factory.ts";
+import { ZoneExists, type ZoneChange } from "../../../shared/providers/dns.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { testTable } from "../../support/world.ts";
 

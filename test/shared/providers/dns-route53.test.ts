@@ -86,7 +86,7 @@ test.each([
 });
 
 test("the SDK is not loaded before the first zone, and is then found by the environment", () => {
-  const loading = loadingOf("dns.ts", {
+  const loading = loadingOf("dns-factory.ts", {
     modules: /client-route-53/,
     make: "provider.dns({})",
     use: 'made.isInSync("C1")',

@@ -133,7 +133,7 @@ test("who may not look learns nothing: 403 is an error, not «absent»", async (
 });
 
 test("the SDK is not loaded before the first file", () => {
-  const loading = loadingOf("files.ts", {
+  const loading = loadingOf("files-factory.ts", {
     modules: /@aws-sdk/,
     make: 'provider.filesOf({ FILES_BUCKET: "the-bucket" })',
     use: 'made.downloadUrl("a.pdf", { filename: "a.pdf", expiresInSeconds: 1, now: new Date() })',

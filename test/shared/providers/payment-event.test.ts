@@ -139,7 +139,7 @@ test("a refusal tells nothing of what was sent", async () => {
 
 test("the SDK is not loaded before the first webhook that could be one", () => {
   const environment = { PAYMENTS_WEBHOOK_SECRET: "whsec_0123456789" };
-  const loading = loadingOf("payments.ts", {
+  const loading = loadingOf("payments-factory.ts", {
     modules: /\/node_modules\/stripe\/|client-secrets-manager/,
     make: `provider.paymentsOf(provider.PaymentsEnvironment.parse(${JSON.stringify(environment)}))({})`,
     useless: 'made.readEvent("{}", {}, new Date())',

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 import { eventBodyOf, settle, signatureOf, type Act } from "../../../shared/providers/embedded-checkout.ts";
 import { embeddedPayments } from "../../../shared/providers/payments-embedded.ts";
-import { paymentsOf } from "../../../shared/providers/payments-factory.ts";
-import { PaymentsEnvironment, type CheckoutInput } from "../../../shared/providers/payments.ts";
+import { PaymentsEnvironment, paymentsOf } from "../../../shared/providers/payments-factory.ts";
+import type { CheckoutInput } from "../../../shared/providers/payments.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();

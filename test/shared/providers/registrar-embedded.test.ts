@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 import { delegate, delegationOf } from "../../../shared/providers/registrar-embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
-import { registrarOf } from "../../../shared/providers/registrar-factory.ts";
-import { Refused, RegistrarEnvironment } from "../../../shared/providers/registrar.ts";
+import { RegistrarEnvironment, registrarOf } from "../../../shared/providers/registrar-factory.ts";
+import { Refused } from "../../../shared/providers/registrar.ts";
 import { contact } from "../../support/contact.ts";
 import { testTable } from "../../support/world.ts";
 

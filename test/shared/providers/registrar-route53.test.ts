@@ -152,7 +152,7 @@ test("AccessDenied is our own mistake: no 503, and no second attempt", async () 
 });
 
 test("the SDK is not loaded before the first name, and is then found by the environment", () => {
-  const loading = loadingOf("registrar.ts", {
+  const loading = loadingOf("registrar-factory.ts", {
     modules: /client-route-53|libphonenumber/,
     make: "provider.registrar({}, () => new Date())",
     use: "made.tlds()",

@@ -105,7 +105,7 @@ test("what something else sealed is never sent to KMS", async () => {
 });
 
 test("the SDK is not loaded before the first secret", () => {
-  const loading = loadingOf("secrets.ts", {
+  const loading = loadingOf("secrets-factory.ts", {
     modules: /client-kms/,
     make: 'provider.secretsOf({ SECRETS_KEY_ID: "key-1" })',
     use: 'made.open("aes1:AAAA", {})',

@@ -5,7 +5,7 @@ import { inWords } from "../../shared/words.ts";
 import { A2aError } from "./a2a-errors.ts";
 import { CallerId, CodeRequest, type CodeResponse } from "./envelope.ts";
 import type { Run } from "./execute.ts";
-import { clip } from "./mistake.ts";
+import { clip } from "./sentences.ts";
 
 export const dataType = "application/json";
 export const textType = "text/plain";

@@ -5,8 +5,8 @@ import type { Request } from "../../shared/lambda.ts";
 import { A2aError, a2aFailure } from "./a2a-errors.ts";
 import { noPush, readSendMessage, taskNotFound, taskOf } from "./a2a-message.ts";
 import { idOf, readMessage, result, type Call } from "./json-rpc.ts";
-import { clip } from "./mistake.ts";
 import { executeOnce } from "./once.ts";
+import { clip } from "./sentences.ts";
 
 export const a2aVersion = "1.0";
 

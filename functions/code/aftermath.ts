@@ -2,7 +2,7 @@ import { isWrite } from "./catalogue.ts";
 import type { CallResponse, ProgramError } from "./envelope.ts";
 import type { Evaluation } from "./evaluator.ts";
 import type { Losses } from "./keep.ts";
-import { clip } from "./mistake.ts";
+import { clip } from "./sentences.ts";
 
 /** What is left of a program that ran: its session with what that did not keep, and whether it may be sent again as it is. */
 type Left = { sessionId: string | undefined; losses: Losses | undefined; isKeyed: boolean };

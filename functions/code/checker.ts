@@ -1,7 +1,8 @@
 import type { CodeFunction } from "./code-function.ts";
 import { Inspection } from "./inspect.ts";
-import { clip, type Mistake } from "./mistake.ts";
+import type { Mistake } from "./mistake.ts";
 import { scoreLimit, scoreUnit } from "./score.ts";
+import { clip } from "./sentences.ts";
 import type { Call, Program, Statement } from "./syntax.ts";
 import type { Surroundings } from "./variables.ts";
 import { callsIn } from "./walk.ts";

@@ -1,7 +1,7 @@
 import type { Expression } from "./syntax.ts";
+import { shown, type Constant } from "./value.ts";
 
 type ConstantOf = (node: Expression) => { value: unknown } | undefined;
-export type Constant = string | number | boolean | null;
 
 /** Longer texts are left to the run. */
 const mostChars = 4_096;
@@ -54,11 +54,4 @@ function textIn(parts: readonly (string | Expression)[], constantOf: ConstantOf)
     if (text.length > mostChars) return undefined;
   }
   return text;
-}
-
-/** A value as it stands in an f-string. */
-export function shown(value: Constant): string {
-  if (value === null) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  return String(value);
 }

@@ -1,8 +1,7 @@
 import { isDictComprehension } from "./hints.ts";
-import { clip } from "./mistake.ts";
-import { checkKey, takeName } from "./names.ts";
-import { accept, at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
-import { says } from "./sentences.ts";
+import { checkKey } from "./names.ts";
+import { accept, at, expected, fault, nested, peek, readBracketed, take, takeName, type Reader } from "./reader.ts";
+import { clip, says } from "./sentences.ts";
 import type { Clause, Dict, Expression } from "./syntax.ts";
 
 export const clauseLimit = 8;

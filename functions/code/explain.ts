@@ -1,6 +1,7 @@
 import type { Catalogue } from "./code-function.ts";
 import type { ProgramError } from "./envelope.ts";
-import { clip, type Mistake } from "./mistake.ts";
+import type { Mistake } from "./mistake.ts";
+import { clip } from "./sentences.ts";
 import { parametersOf, signatureOf } from "./signature.ts";
 import type { Position } from "./syntax.ts";
 

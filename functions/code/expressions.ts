@@ -1,8 +1,8 @@
 import { readDict, readFormat, readIndex, readList, readParenthesized } from "./displays.ts";
-import { LanguageError, clip } from "./mistake.ts";
-import { constants, takeName } from "./names.ts";
-import { at, expected, fault, nested, peek, readBracketed, take, type Reader } from "./reader.ts";
-import { says } from "./sentences.ts";
+import { LanguageError } from "./mistake.ts";
+import { constants } from "./names.ts";
+import { at, expected, fault, nested, peek, readBracketed, take, takeName, type Reader } from "./reader.ts";
+import { clip, says } from "./sentences.ts";
 import type { Argument, Expression, Operation, Position, Step } from "./syntax.ts";
 import { builtinHintOf, methodHintOf } from "./value-hints.ts";
 

@@ -1,5 +1,6 @@
 import { CallInspection } from "./call-inspection.ts";
 import { Complaints } from "./complaints.ts";
+import { boundOf, callsForTooMany } from "./complexity.ts";
 import { Guards } from "./guards.ts";
 import { Known } from "./known.ts";
 import { itemLimit, tooManyItems } from "./machine.ts";
@@ -7,13 +8,12 @@ import { listShape, shapeOfType } from "./made-shapes.ts";
 import { misstep, noVariable } from "./missteps.ts";
 import { OperandInspection } from "./operand-inspection.ts";
 import { operationShape } from "./operand-shapes.ts";
-import { boundOf, callsForTooMany } from "./score.ts";
 import { isPage, itemShape, type Shape } from "./shape.ts";
-import { leadingMembers, stepOf } from "./steps.ts";
+import { stepOf } from "./steps.ts";
 import type { Call, Comprehension, Expression, Name, Operation, Path, Statement } from "./syntax.ts";
 import { typeOf } from "./value.ts";
 import { Variables, type Bound, type Surroundings } from "./variables.ts";
-import { partsOf, written } from "./walk.ts";
+import { leadingMembers, partsOf, written } from "./walk.ts";
 
 const misplacedRange = "range(n) stands only after the `in` of a comprehension.";
 

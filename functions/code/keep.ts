@@ -2,11 +2,11 @@ import { Problem } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";
 import type { Step } from "./checker.ts";
 import type { NotKept } from "./envelope.ts";
-import { clip } from "./mistake.ts";
-import { unitsToWrite, type Purse } from "./purse.ts";
+import { type Purse, unitsToWrite } from "./purse.ts";
+import { clip } from "./sentences.ts";
 import { reasonOf } from "./session-values.ts";
 import { renewSession, saveSession, type Kept, type Session, type SessionPlace } from "./session.ts";
-import { withheldSteps, type Withheld } from "./withheld.ts";
+import { type Withheld, withheldSteps } from "./withheld.ts";
 
 /** What a program did with its session. */
 export type Use = {

@@ -1,7 +1,8 @@
-import { constantIn, type Constant } from "./constants.ts";
+import { constantIn } from "./constants.ts";
 import type { Guards } from "./guards.ts";
 import type { Literal } from "./literal-arguments.ts";
 import type { Expression, Step } from "./syntax.ts";
+import type { Constant } from "./value.ts";
 import type { Bound, Variables } from "./variables.ts";
 
 /** What is known of a program's values before it runs. */

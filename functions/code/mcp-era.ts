@@ -1,6 +1,6 @@
 import type { Response } from "../../shared/answer.ts";
 import { errorCodes, failure, type Id, type Message } from "./json-rpc.ts";
-import { clip } from "./mistake.ts";
+import { clip } from "./sentences.ts";
 import { isDict } from "./value.ts";
 
 /** The revisions that begin with `initialize`, the newest first. */

@@ -8,9 +8,9 @@ import { brief } from "./brief.ts";
 import { CodeResponse } from "./envelope.ts";
 import { execute, refusal } from "./execute.ts";
 import { errorCodes, failure, type Call, type Id } from "./json-rpc.ts";
-import { clip } from "./mistake.ts";
 import { executeOnce } from "./once.ts";
-import { queryName, resultsUnsaid, ToolArguments, toolNames } from "./tool.ts";
+import { clip } from "./sentences.ts";
+import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tool.ts";
 
 /**
  * Runs the program of a `tools/call`: the text is the A2A response, whole, unless less is asked for. Whatever a model can mend is a tool error (`isError`), never a protocol error:

@@ -8,8 +8,8 @@ import { eraOf, refuseByHeaders, revisions, type Era } from "./mcp-era.ts";
 import { legacyMethods } from "./mcp-legacy.ts";
 import { complete, modernMethods } from "./mcp-modern.ts";
 import { callTool } from "./mcp-tools.ts";
-import { clip } from "./mistake.ts";
 import { checkOrigin } from "./origin.ts";
+import { clip } from "./sentences.ts";
 
 const eras = {
   legacy: { methods: legacyMethods, respond: result },

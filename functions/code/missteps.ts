@@ -1,6 +1,6 @@
 import type { Catalogue } from "./code-function.ts";
-import { clip } from "./mistake.ts";
 import { nearest } from "./nearest.ts";
+import { clip } from "./sentences.ts";
 import type { Misstep } from "./shape.ts";
 import { parametersOf } from "./signature.ts";
 import { among, noItem } from "./value.ts";

@@ -24,6 +24,3 @@ export class LanguageError extends Error {
     this.mistake = { code: "syntax_error", message, at, ...more };
   }
 }
-
-/** Names and literals as messages show them. */
-export const clip = (text: string, chars = 60): string => (text.length > chars ? `${text.slice(0, chars)}…` : text);

@@ -1,10 +1,9 @@
-import type { Constant } from "./constants.ts";
 import { noRange } from "./machine.ts";
-import { shared, shapeOfType, type Budget } from "./made-shapes.ts";
+import { shapeOfType, shared, type Budget } from "./made-shapes.ts";
 import { noKey, noNegative } from "./operators.ts";
-import { typesOf, type Shape, type Type } from "./shape.ts";
+import { type Shape, type Type, typesOf } from "./shape.ts";
 import type { Operation } from "./syntax.ts";
-import { noLength, noOrder, noSearch, noSum } from "./value.ts";
+import { noLength, noOrder, noSearch, noSum, type Constant } from "./value.ts";
 import { stepLimit, tooMuchWork } from "./work.ts";
 
 /** Types of which two can be added, or put in order. */

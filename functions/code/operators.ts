@@ -1,5 +1,6 @@
-import { clip, LanguageError } from "./mistake.ts";
+import { LanguageError } from "./mistake.ts";
 import { isForbidden } from "./names.ts";
+import { clip } from "./sentences.ts";
 import type { Operation, Position, Unary } from "./syntax.ts";
 import { areEqual, contains, isLess, isTrue, typeOf } from "./value.ts";
 import type { Work } from "./work.ts";

@@ -2,8 +2,7 @@ import { readExpression } from "./expressions.ts";
 import { hintOf, proseHintOf, statementHintOf } from "./hints.ts";
 import { tokenize } from "./lexer.ts";
 import { LanguageError } from "./mistake.ts";
-import { takeName } from "./names.ts";
-import { accept, at, expected, fault, peek, take, type Reader } from "./reader.ts";
+import { accept, at, expected, fault, peek, take, takeName, type Reader } from "./reader.ts";
 import { says } from "./sentences.ts";
 import type { Program, Statement } from "./syntax.ts";
 

@@ -1,7 +1,8 @@
 import { hintOf } from "./hints.ts";
 import type { Token } from "./lexer.ts";
-import { clip, LanguageError } from "./mistake.ts";
-import { says } from "./sentences.ts";
+import { LanguageError } from "./mistake.ts";
+import { checkKey, constants } from "./names.ts";
+import { clip, says } from "./sentences.ts";
 import type { Expression } from "./syntax.ts";
 
 export const nestingLimit = 32;
@@ -74,4 +75,16 @@ export function readBracketed(reader: Reader, close: string, readItem: () => voi
     }
     take(reader);
   });
+}
+
+/** Takes a name that is no constant, and not forbidden. */
+export function takeName(reader: Reader): string {
+  if (!at(reader, "name")) throw expected(reader, "a name");
+  const { text, at: place } = take(reader);
+  if (constants.has(text)) {
+    reader.next -= 1;
+    throw fault(reader, says.constant(text));
+  }
+  checkKey(text, place);
+  return text;
 }

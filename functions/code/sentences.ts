@@ -49,3 +49,6 @@ export const says = {
   expected: (what: string, found: string, hint?: string) =>
     `Expected ${what}, but found ${found}.${hint === undefined ? "" : ` ${hint}`}`,
 };
+
+/** Names and literals as messages show them. */
+export const clip = (text: string, chars = 60): string => (text.length > chars ? `${text.slice(0, chars)}…` : text);

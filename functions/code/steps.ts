@@ -1,26 +1,8 @@
 import { isForbidden } from "./names.ts";
 import { noKey } from "./operators.ts";
 import { says } from "./sentences.ts";
-import { itemShape, memberShape, typesOf, type Shape, type Stepped } from "./shape.ts";
-import type { Step } from "./syntax.ts";
+import { itemShape, memberShape, type Shape, type Stepped, typesOf } from "./shape.ts";
 import { noIndex } from "./value.ts";
-
-/** What a step asks for, if it says so itself. */
-export function keyOf(step: Step): string | number | undefined {
-  if (step.kind === "member") return step.name;
-  const value = step.index.kind === "literal" ? step.index.value : undefined;
-  return typeof value === "string" || typeof value === "number" ? value : undefined;
-}
-
-/** The members that are read of a name one after another, before anything else is. */
-export function leadingMembers(steps: readonly Step[]): string[] {
-  const names: string[] = [];
-  for (const step of steps) {
-    if (step.kind !== "member") break;
-    names.push(step.name);
-  }
-  return names;
-}
 
 /** Follows one step into a value, by a key if that is known, else by an index of which only the shape is. */
 export function stepOf(shape: Shape, key: string | number | undefined, index: Shape): Stepped {

@@ -1,6 +1,7 @@
 import type { Catalogue } from "./code-function.ts";
-import { clip, type Mistake } from "./mistake.ts";
+import type { Mistake } from "./mistake.ts";
 import { nearest } from "./nearest.ts";
+import { clip } from "./sentences.ts";
 import { signatureOf } from "./signature.ts";
 import type { Call } from "./syntax.ts";
 import { builtinHintOf, methodHintOf } from "./value-hints.ts";

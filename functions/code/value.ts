@@ -1,7 +1,7 @@
-import { shown, type Constant } from "./constants.ts";
-import { clip, LanguageError } from "./mistake.ts";
+import { LanguageError } from "./mistake.ts";
 import { isForbidden } from "./names.ts";
 import { nearest } from "./nearest.ts";
+import { clip } from "./sentences.ts";
 import type { Position } from "./syntax.ts";
 import { made, sizeOf, spend, type Work } from "./work.ts";
 
@@ -169,3 +169,12 @@ export const noIndex = (given: string): string => `An index is a whole number or
 /** What is wrong with an index beyond the items of a list. */
 export const noItem = (of: string, length: number, index: string | number): string =>
   `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;
+
+export type Constant = string | number | boolean | null;
+
+/** A value as it stands in an f-string. */
+export function shown(value: Constant): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return String(value);
+}

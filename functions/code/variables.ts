@@ -2,8 +2,8 @@ import type { Catalogue } from "./code-function.ts";
 import { literalOf, stepInto, type Literal } from "./literal-arguments.ts";
 import type { Budget } from "./made-shapes.ts";
 import type { Shape } from "./shape.ts";
-import { keyOf } from "./steps.ts";
 import type { Expression } from "./syntax.ts";
+import { keyOf } from "./walk.ts";
 
 /** What a program is checked against. */
 export type Surroundings = {

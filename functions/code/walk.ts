@@ -1,5 +1,5 @@
-import { clip } from "./mistake.ts";
-import type { Call, Comprehension, Expression } from "./syntax.ts";
+import { clip } from "./sentences.ts";
+import type { Call, Comprehension, Expression, Step } from "./syntax.ts";
 
 /** The expressions right inside of one, in the order in which they are evaluated. */
 export function partsOf(node: Expression): Expression[] {
@@ -75,3 +75,20 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
 }
 
 const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
+
+/** What a step asks for, if it says so itself. */
+export function keyOf(step: Step): string | number | undefined {
+  if (step.kind === "member") return step.name;
+  const value = step.index.kind === "literal" ? step.index.value : undefined;
+  return typeof value === "string" || typeof value === "number" ? value : undefined;
+}
+
+/** The members that are read of a name one after another, before anything else is. */
+export function leadingMembers(steps: readonly Step[]): string[] {
+  const names: string[] = [];
+  for (const step of steps) {
+    if (step.kind !== "member") break;
+    names.push(step.name);
+  }
+  return names;
+}

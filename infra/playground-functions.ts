@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { catalogue } from "../functions/code/catalogue.ts";
-import { parametersOf } from "../functions/code/signature.ts";
+import { parametersOf } from "../functions/code/catalogue/signature.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 

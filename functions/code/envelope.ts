@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { sourceLimitBytes } from "./lexer.ts";
-import { Parameter } from "./signature.ts";
+import { Parameter } from "./catalogue/signature.ts";
+import { sourceLimitBytes } from "./language/lexer.ts";
 
 export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write 1 to 128 visible ASCII characters" });
 

@@ -2,9 +2,9 @@ import type { Response } from "../../shared/answer.ts";
 import { http } from "../../shared/http.ts";
 import { requireHonoured, type Door } from "../../shared/invoke.ts";
 import { lambda, type Handler, type Request } from "../../shared/lambda.ts";
-import { a2a } from "./a2a.ts";
 import { functionsRoute } from "./functions-route.ts";
-import { checkPage, mcp, unreadable } from "./mcp.ts";
+import { a2a } from "./protocols/a2a/a2a.ts";
+import { checkPage, mcp, unreadable } from "./protocols/mcp/mcp.ts";
 
 const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/mcp");
 

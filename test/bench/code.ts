@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 
 import { catalogue } from "../../functions/code/catalogue.ts";
-import { check } from "../../functions/code/checker.ts";
-import { evaluate } from "../../functions/code/evaluator.ts";
-import { execute } from "../../functions/code/execute.ts";
-import { explain } from "../../functions/code/explain.ts";
-import { parse } from "../../functions/code/parser.ts";
-import { runSteps } from "../../functions/code/runner.ts";
+import { check } from "../../functions/code/checker/checker.ts";
+import { evaluate } from "../../functions/code/execution/evaluator.ts";
+import { execute } from "../../functions/code/execution/execute.ts";
+import { explain } from "../../functions/code/execution/explain.ts";
+import { runSteps } from "../../functions/code/execution/runner.ts";
+import { parse } from "../../functions/code/language/parser.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { invoke, type Door } from "../../shared/invoke.ts";

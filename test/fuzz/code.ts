@@ -1,8 +1,8 @@
 import { catalogue } from "../../functions/code/catalogue.ts";
-import { check } from "../../functions/code/checker.ts";
-import { LanguageError } from "../../functions/code/mistake.ts";
-import { parse } from "../../functions/code/parser.ts";
-import { runSteps } from "../../functions/code/runner.ts";
+import { check } from "../../functions/code/checker/checker.ts";
+import { runSteps } from "../../functions/code/execution/runner.ts";
+import { LanguageError } from "../../functions/code/language/mistake.ts";
+import { parse } from "../../functions/code/language/parser.ts";
 import { anyProgram, names, randomOf } from "../support/code-programs.ts";
 
 export type Found = { programs: number; parsed: number; ran: number; slowestMs: number; slowest: string };

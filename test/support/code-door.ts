@@ -1,4 +1,4 @@
-import { execute, type Run } from "../../functions/code/execute.ts";
+import { execute, type Run } from "../../functions/code/execution/execute.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import type { Door } from "../../shared/invoke.ts";
 import { createLog } from "../../shared/log.ts";

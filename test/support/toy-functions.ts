@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { check } from "../../functions/code/checker.ts";
-import { catalogueOf, type Catalogue } from "../../functions/code/code-function.ts";
-import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/evaluator.ts";
-import { explain } from "../../functions/code/explain.ts";
-import { parse } from "../../functions/code/parser.ts";
+import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/code-function.ts";
+import { check } from "../../functions/code/checker/checker.ts";
+import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/evaluator.ts";
+import { explain } from "../../functions/code/execution/explain.ts";
+import { parse } from "../../functions/code/language/parser.ts";
 import { Problem } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";
 import { createLog } from "../../shared/log.ts";

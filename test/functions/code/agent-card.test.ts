@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
-import { parse } from "../../../functions/code/parser.ts";
+import { parse } from "../../../functions/code/language/parser.ts";
 import { request } from "../../support/request.ts";
 
 const path = "/.well-known/agent-card.json";

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
-import { catalogueOf, rawInput } from "../../../functions/code/code-function.ts";
-import { parametersOf, signatureOf } from "../../../functions/code/signature.ts";
+import { catalogueOf, rawInput } from "../../../functions/code/catalogue/code-function.ts";
+import { parametersOf, signatureOf } from "../../../functions/code/catalogue/signature.ts";
 import { routes } from "../../../functions/routes.ts";
 import { defineRoute, Empty } from "../../../shared/route.ts";
 

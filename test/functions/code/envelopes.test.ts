@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { CodeResponse } from "../../../functions/code/envelope.ts";
-import type { Run } from "../../../functions/code/execute.ts";
+import type { Run } from "../../../functions/code/execution/execute.ts";
 import { runFor } from "../../support/code-door.ts";
 import { newAccount } from "../../support/world.ts";
 

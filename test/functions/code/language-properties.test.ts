@@ -2,11 +2,11 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
-import { check } from "../../../functions/code/checker.ts";
-import { explain } from "../../../functions/code/explain.ts";
-import { literalOf } from "../../../functions/code/literal-arguments.ts";
-import { LanguageError, type Mistake } from "../../../functions/code/mistake.ts";
-import { parse } from "../../../functions/code/parser.ts";
+import { check } from "../../../functions/code/checker/checker.ts";
+import { literalOf } from "../../../functions/code/checker/literal-arguments.ts";
+import { explain } from "../../../functions/code/execution/explain.ts";
+import { LanguageError, type Mistake } from "../../../functions/code/language/mistake.ts";
+import { parse } from "../../../functions/code/language/parser.ts";
 import { pieces } from "../../support/code-programs.ts";
 
 /** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { execute } from "../../../functions/code/execute.ts";
+import { execute } from "../../../functions/code/execution/execute.ts";
 import type { Charge } from "../../../shared/limits/limiter.ts";
 import { newTopup } from "../../support/billing-examples.ts";
 import { tellPayment } from "../../support/billing.ts";

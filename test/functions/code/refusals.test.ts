@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { LanguageError, type Mistake } from "../../../functions/code/mistake.ts";
-import { parse } from "../../../functions/code/parser.ts";
+import { LanguageError, type Mistake } from "../../../functions/code/language/mistake.ts";
+import { parse } from "../../../functions/code/language/parser.ts";
 
 /** What is wrong with a program, as `line:column message`. */
 function faultOf(program: string): string {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { execute } from "../../../functions/code/execute.ts";
+import { execute } from "../../../functions/code/execution/execute.ts";
 import { routes } from "../../../functions/routes.ts";
 import { holdsSecret } from "../../../shared/shown-once.ts";
 import { programOf } from "../../support/call.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { budgetMs } from "../../../functions/code/evaluator.ts";
-import { resultLimitBytes } from "../../../functions/code/responses.ts";
+import { budgetMs } from "../../../functions/code/execution/evaluator.ts";
+import { resultLimitBytes } from "../../../functions/code/execution/responses.ts";
 import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
 
 const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { before } : {}) });

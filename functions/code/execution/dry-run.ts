@@ -1,0 +1,41 @@
+import type { Permissions } from "../../../shared/auth/permissions.ts";
+import type { Door } from "../../../shared/invoke.ts";
+import { reachOf } from "../../../shared/may-call.ts";
+import type { Route } from "../../../shared/route.ts";
+import { gathered } from "../../../shared/table/gathered.ts";
+import type { Site } from "../checker/checker.ts";
+import type { DryCall } from "../envelope.ts";
+import { permissionsOf } from "./standing.ts";
+
+/**
+ * The calls of a program in the order in which they are made, each with whether the caller holds what it needs. That is
+ * null where the account, or the thing in it that a grant may be narrowed to, is only known when the program runs.
+ */
+export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCall[]> {
+  const reading = { ...door, table: gathered(door.table) };
+  const standings = new Map(
+    await Promise.all(
+      accountsIn(sites).map(async (accountId) => [accountId, await permissionsOf(accountId, reading)] as const),
+    ),
+  );
+  const calls: DryCall[] = [];
+  for (const { index, call, fn, account } of sites) {
+    const permissions = standings.get(account ?? "");
+    const { access, capability } = fn.route;
+    const held = isHeld(fn.route, permissions);
+    calls.push({ index, function: call.name, ...call.at, access, capability, held });
+  }
+  return calls;
+}
+
+/** The accounts that are known before the program runs: each has to be looked at. */
+export const accountsIn = (sites: readonly Site[]): string[] => [
+  ...new Set(sites.flatMap(({ account }) => account ?? [])),
+];
+
+function isHeld(route: Route, permissions: Permissions | undefined): boolean | null {
+  const isInAccount = Object.hasOwn(route.params.shape, "account_id");
+  if (route.public || (!isInAccount && permissions === undefined)) return true;
+  if (permissions === undefined) return null;
+  return { all: true, some: null, none: false }[reachOf(route, permissions)];
+}

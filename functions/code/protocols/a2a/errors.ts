@@ -1,0 +1,38 @@
+import type { Response } from "../../../../shared/answer.ts";
+import { failure, type Id } from "../json-rpc.ts";
+
+/** The errors of A2A 1.0 (§5.4) and of JSON-RPC 2.0 that this agent answers with: code and reason. */
+const errors = {
+  invalidRequest: [-32600, "INVALID_REQUEST"],
+  methodNotFound: [-32601, "METHOD_NOT_FOUND"],
+  invalidParams: [-32602, "INVALID_PARAMS"],
+  taskNotFound: [-32001, "TASK_NOT_FOUND"],
+  pushNotSupported: [-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+  unsupportedOperation: [-32004, "UNSUPPORTED_OPERATION"],
+  contentTypeNotSupported: [-32005, "CONTENT_TYPE_NOT_SUPPORTED"],
+  versionNotSupported: [-32009, "VERSION_NOT_SUPPORTED"],
+} as const satisfies Record<string, readonly [number, string]>;
+
+/** Why a message of the A2A protocol is refused. */
+export class A2aError extends Error {
+  readonly kind: keyof typeof errors;
+  readonly metadata: Record<string, string>;
+
+  constructor(kind: keyof typeof errors, message: string, metadata: Record<string, string> = {}) {
+    super(message);
+    this.kind = kind;
+    this.metadata = metadata;
+  }
+}
+
+/** The JSON-RPC error, whose `data` says in a `google.rpc.ErrorInfo` what programs decide on (A2A 1.0, §9.5). */
+export function a2aFailure(id: Id | null, { kind, message, metadata }: A2aError): Response {
+  const [code, reason] = errors[kind];
+  const info = {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason,
+    domain: "a2a-protocol.org",
+    ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+  };
+  return failure(id, code, message, 200, [info]);
+}

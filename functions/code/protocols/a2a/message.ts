@@ -1,0 +1,124 @@
+import * as z from "zod";
+
+import { idOfWords } from "../../../../shared/ids.ts";
+import { inWords } from "../../../../shared/words.ts";
+import { CallerId, CodeRequest, type CodeResponse } from "../../envelope.ts";
+import type { Run } from "../../execution/execute.ts";
+import { clip } from "../../language/sentences.ts";
+import { A2aError } from "./errors.ts";
+
+export const dataType = "application/json";
+export const textType = "text/plain";
+
+/** ProtoJSON: what is not known is passed over, and an empty text is one that was not given. */
+const Text = z.string().transform((text) => (text === "" ? undefined : text));
+const Part = z.looseObject({ text: z.string().optional(), data: z.unknown().optional(), mediaType: Text.optional() });
+const SendMessage = z.looseObject({
+  message: z.looseObject({
+    messageId: CallerId,
+    contextId: Text.pipe(CallerId.optional()).optional(),
+    taskId: Text.optional(),
+    role: z.literal("ROLE_USER", { error: "ROLE_USER is the only role that sends" }),
+    parts: z.array(Part).length(1, { error: "Send one part: the program" }),
+  }),
+  configuration: z
+    .looseObject({
+      acceptedOutputModes: z.array(z.string()).optional(),
+      taskPushNotificationConfig: z.unknown().optional(),
+    })
+    .optional(),
+});
+type Part = z.output<typeof Part>;
+
+/** What a data part holds: the members of the specified envelope, of which all but the program are in the message too. */
+const Data = CodeRequest.partial({ request_id: true, session_id: true });
+
+/** A message of A2A 1.0 as what it asks for: a program to run, and in which form its envelope is wanted. */
+export type Asked = { run: Omit<Run, "key">; taskId: string; outputType: string };
+
+/**
+ * Reads the parameters of `SendMessage`. Without a context the message is the only one of its own, which goes by the
+ * message's id, so that the same message sent again means the same. Throws `A2aError`.
+ */
+export function readSendMessage(params: Record<string, unknown>, principalId: string): Asked {
+  const { message, configuration } = parsed(SendMessage, params, "params");
+  if (message.taskId !== undefined) throw taskNotFound(message.taskId);
+  if (configuration?.taskPushNotificationConfig) throw noPush();
+  const { code, request_id, session_id, dry_run } = programIn(message.parts[0]);
+  if (session_id !== undefined && message.contextId !== undefined && session_id !== message.contextId) {
+    throw new A2aError("invalidParams", "message.contextId and session_id name two sessions: send one of them.");
+  }
+  const requestId = request_id ?? message.messageId;
+  const sessionId = session_id ?? message.contextId ?? idOfWords("context", principalId, message.messageId);
+  const run = { code, requestId, sessionId, dryRun: dry_run };
+  const taskId = idOfWords("task", principalId, requestId, sessionId, code, String(dry_run === true));
+  return { run, taskId, outputType: outputTypeOf(configuration?.acceptedOutputModes ?? []) };
+}
+
+function programIn(part: Part = { data: undefined }): z.output<typeof Data> {
+  const { text, data, mediaType } = part;
+  const type = mediaType?.split(";")[0]?.trim().toLowerCase();
+  if (text !== undefined && (type ?? textType) === textType) return parsed(Data, { code: text }, "message.parts[0]");
+  if (data !== undefined && (type ?? dataType) === dataType) return parsed(Data, data, "message.parts[0].data");
+  throw new A2aError(
+    "contentTypeNotSupported",
+    `Send the program as a data part (${dataType}) {"code": "…"}, or as a text part (${textType}).`,
+    { supportedContentTypes: `${dataType}, ${textType}` },
+  );
+}
+
+function outputTypeOf(accepted: readonly string[]): string {
+  const types = accepted.map((mode) => mode.split(";")[0]?.trim().toLowerCase());
+  const isAccepted = (type: string) =>
+    types.some((one) => one === type || one === "*/*" || one === type.replace(/\/.*/, "/*"));
+  const chosen = [dataType, textType].find((type) => types.length === 0 || isAccepted(type));
+  if (chosen !== undefined) return chosen;
+  throw new A2aError("contentTypeNotSupported", `The answer is ${dataType}, or the same as ${textType}.`, {
+    supportedContentTypes: `${dataType}, ${textType}`,
+  });
+}
+
+function parsed<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
+  const { success, data, error } = schema.safeParse(value, { error: inWords });
+  if (success) return data;
+  const issues = error.issues.slice(0, 5).map(({ path, message }) => `${[place, ...path].join(".")}: ${message}`);
+  throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));
+}
+
+/** There is no task to be found: each was answered whole, and is not kept. */
+export const taskNotFound = (taskId: unknown): A2aError =>
+  new A2aError(
+    "taskNotFound",
+    "There is no such task: a task is answered complete, and not kept.",
+    typeof taskId === "string" ? { taskId: taskId.slice(0, 128) } : {},
+  );
+
+export const noPush = (): A2aError =>
+  new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
+
+/** The task of a program that ran: the envelope is its artifact, and a failure's message stands in its status too. */
+export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Asked, now: Date): object {
+  const { error } = envelope;
+  const contextId = run.sessionId;
+  const part =
+    outputType === dataType
+      ? { data: envelope, mediaType: dataType }
+      : { text: JSON.stringify(envelope), mediaType: textType };
+  const told = error && {
+    messageId: idOfWords("status", taskId),
+    contextId,
+    taskId,
+    role: "ROLE_AGENT",
+    parts: [{ text: error.message, mediaType: textType }],
+  };
+  return {
+    id: taskId,
+    contextId,
+    status: {
+      state: error ? "TASK_STATE_FAILED" : "TASK_STATE_COMPLETED",
+      ...(told ? { message: told } : {}),
+      timestamp: now.toISOString(),
+    },
+    artifacts: [{ artifactId: "envelope", name: "Envelope of the program", parts: [part] }],
+  };
+}

@@ -1,0 +1,94 @@
+import type { Response } from "../../../../shared/answer.ts";
+import { isIdempotencyKey } from "../../../../shared/input.ts";
+import type { Door } from "../../../../shared/invoke.ts";
+import type { Request } from "../../../../shared/lambda.ts";
+import { executeOnce } from "../../execution/once.ts";
+import { clip } from "../../language/sentences.ts";
+import { idOf, readMessage, result, type Call } from "../json-rpc.ts";
+import { A2aError, a2aFailure } from "./errors.ts";
+import { noPush, readSendMessage, taskNotFound, taskOf } from "./message.ts";
+
+export const a2aVersion = "1.0";
+
+/** Whether a body is meant for the protocol, and not the specified envelope, which has no such member. */
+export const isRpc = (body: unknown): boolean => typeof body === "object" && body !== null && "jsonrpc" in body;
+
+/**
+ * The A2A protocol, version 1.0, in its JSON-RPC binding, for an agent that keeps no tasks: `SendMessage` runs a program
+ * and answers its task complete or failed. Errors are JSON-RPC errors; what ends a request before it is read as a
+ * message (401, 413, 429 …) is answered as by every route.
+ */
+export async function a2aRpc(request: Request, door: Door): Promise<Response> {
+  const id = idOf(request.body);
+  try {
+    const message = readMessage(request.body);
+    if (!message || message.id === undefined) {
+      throw new A2aError("invalidRequest", "Send one JSON-RPC 2.0 request: jsonrpc, id, method, params as an object.");
+    }
+    checkVersion(request);
+    const answer = methods.get(message.method);
+    if (!answer) throw new A2aError("methodNotFound", `A2A ${a2aVersion} has no method ${clip(message.method)}.`);
+    return await answer({ ...message, id: message.id }, door, request);
+  } catch (error) {
+    if (!(error instanceof A2aError)) throw error;
+    return a2aFailure(id, error);
+  }
+}
+
+/** The header, or else the query parameter; nothing at all means 0.3. A patch number says nothing of the protocol. */
+function checkVersion({ headers, rawQueryString }: Request): void {
+  const version = headers["a2a-version"] || new URLSearchParams(rawQueryString).get("A2A-Version") || "0.3";
+  if (/^1\.0(\.\d{1,5})?$/.test(version.trim())) return;
+  throw new A2aError(
+    "versionNotSupported",
+    `This agent speaks A2A ${a2aVersion}, not ${clip(version)}: send the header A2A-Version: ${a2aVersion}.`,
+    { supportedVersions: a2aVersion },
+  );
+}
+
+type Answer = (message: Call, door: Door, request: Request) => Response | Promise<Response>;
+
+const refuses = (why: () => A2aError) => (): never => {
+  throw why();
+};
+const noTask: Answer = ({ params }) => refuses(() => taskNotFound(params["id"]))();
+const noStream = refuses(
+  () =>
+    new A2aError("unsupportedOperation", "This agent does not stream: SendMessage answers the task when it is done."),
+);
+
+const methods = new Map<string, Answer>([
+  ["SendMessage", sendMessage],
+  ["GetTask", noTask],
+  ["CancelTask", noTask],
+  ["ListTasks", listTasks],
+  ["SendStreamingMessage", noStream],
+  ["SubscribeToTask", noStream],
+  ["CreateTaskPushNotificationConfig", refuses(noPush)],
+  ["GetTaskPushNotificationConfig", refuses(noPush)],
+  ["ListTaskPushNotificationConfigs", refuses(noPush)],
+  ["DeleteTaskPushNotificationConfig", refuses(noPush)],
+  [
+    "GetExtendedAgentCard",
+    refuses(() => new A2aError("unsupportedOperation", "The public agent card says all there is to say.")),
+  ],
+]);
+
+/** The message's id is what it goes by when it is sent again, or the key in the header. */
+async function sendMessage({ id, params }: Call, door: Door, { headers }: Request): Promise<Response> {
+  const asked = readSendMessage(params, (await door.authenticate()).id);
+  const { "idempotency-key": key } = headers;
+  if (key !== undefined && !isIdempotencyKey(key)) {
+    throw new A2aError("invalidParams", "Idempotency-Key: Write 1 to 255 visible ASCII characters.");
+  }
+  const { envelope, replayed } = await executeOnce(asked.run, door, key);
+  const answer = result(id, { task: taskOf(envelope, asked, door.now()) });
+  return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
+}
+
+/** None is kept. */
+function listTasks({ id, params }: Call): Response {
+  const { pageSize } = params;
+  const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;
+  return result(id, { tasks: [], nextPageToken: "", pageSize: size, totalSize: 0 });
+}

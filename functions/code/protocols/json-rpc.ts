@@ -1,0 +1,42 @@
+import * as z from "zod";
+
+import { json, type Response } from "../../../shared/answer.ts";
+
+/**
+ * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. An id comes back
+ * in the answer, so it has an end.
+ */
+const Id = z.union([z.string().max(256), z.int()]);
+const Message = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: Id.optional(),
+  method: z.string(),
+  params: z.looseObject({}).optional(),
+});
+
+export type Id = z.output<typeof Id>;
+export type Message = { id?: Id; method: string; params: Record<string, unknown> };
+/** A message that wants an answer. */
+export type Call = Message & { id: Id };
+
+export const errorCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+} as const;
+
+/** A request or (without an id) a notification; undefined for batches and everything else. */
+export function readMessage(body: unknown): Message | undefined {
+  const { data } = Message.safeParse(body);
+  return data && { method: data.method, params: data.params ?? {}, ...(data.id === undefined ? {} : { id: data.id }) };
+}
+
+/** The id of what is not a message, as far as it has one. */
+export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse(body).data?.id ?? null;
+
+export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });
+
+/** An error in place of a result; `data` is what programs read of it. */
+export const failure = (id: Id | null, code: number, message: string, status = 200, data?: unknown): Response =>
+  json(status, { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });

@@ -1,0 +1,340 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+
+import { catalogue } from "../../../../functions/code/catalogue.ts";
+import { catalogueOf } from "../../../../functions/code/catalogue/code-function.ts";
+import { check } from "../../../../functions/code/checker/checker.ts";
+import { explain } from "../../../../functions/code/execution/explain.ts";
+import { parse } from "../../../../functions/code/language/parser.ts";
+import { pageQuery } from "../../../../shared/page.ts";
+import { defineRoute, Empty } from "../../../../shared/route.ts";
+
+const id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+
+const contact = defineRoute({
+  name: "contacts.add",
+  method: "POST",
+  path: "/v1/public/contacts",
+  summary: "Add contacts",
+  capability: null,
+  open: "It is only for this test.",
+  access: "write",
+  query: z.strictObject({ ...pageQuery, page_size: z.int().max(100_000).default(25) }),
+  body: z.strictObject({
+    list: z
+      .array(z.strictObject({ email: z.string(), tags: z.array(z.int()).optional() }))
+      .nullable()
+      .optional(),
+  }),
+  output: Empty,
+  run: async () => ({}),
+});
+const anything = { method: "GET", access: "read", query: Empty, body: Empty, output: z.unknown() } as const;
+const withContacts = catalogueOf([contact, { ...contact, ...anything, name: "contacts.get" }]);
+
+/** What is wrong with a program, as `line:column code message`. */
+const faultsOf = (program: string, functions = catalogue) =>
+  check(parse(program), { catalogue: functions }).mistakes.map(
+    ({ at, code, message }) => `${at.line}:${at.column} ${code} ${message}`,
+  );
+
+const scoreOf = (program: string, functions = catalogue) => check(parse(program), { catalogue: functions }).score;
+
+test("a program without a mistake resolves to its calls, in order", () => {
+  const { sites, mistakes } = check(parse(`me.get()\naccounts.get(account_id="${id}")`), { catalogue });
+  expect(mistakes).toEqual([]);
+  expect([...sites.values()].map(({ fn }) => fn.route.name)).toEqual(["me.get", "accounts.get"]);
+});
+
+test("an unknown function is answered with the one that was meant, and its parameters", () => {
+  expect(faultsOf("me.get()\n  \nworkspaces.lst()")).toEqual([
+    "3:1 unknown_function There is no function workspaces.lst. Did you mean workspaces.list?",
+  ]);
+  expect(faultsOf("Workspaces.List()")).toEqual([
+    "1:1 unknown_function There is no function Workspaces.List. Did you mean workspaces.list?",
+  ]);
+  const { message, parameters } = explainFirst("workspaces.lst()");
+  expect(message).toContain("Use: workspaces.list(account_id: string (uuid), page?: integer");
+  expect(parameters?.map(({ name }) => name)).toEqual(["account_id", "page", "page_size"]);
+});
+
+test("the verbs and spellings of other APIs are answered with the function that is meant", () => {
+  for (const [name, meant] of [
+    ["workspaces.create", "workspaces.add"],
+    ["workspace.create", "workspaces.add"],
+    ["createWorkspace", "workspaces.add"],
+    ["list_mailboxes", "mailboxes.list"],
+    ["dnsRecords.remove", "dns_records.delete"],
+    ["mailboxes.revealCredentials", "mailboxes.reveal_credentials"],
+    ["billing.walletBalance.fetch", "billing.wallet_balance.get"],
+  ] as const) {
+    expect(faultsOf(`${name}()`)[0]).toBe(`1:1 unknown_function There is no function ${name}. Did you mean ${meant}?`);
+  }
+});
+
+test("a function that no name is close to is answered with those of its namespace, those with its words, else with how to find one, never with all", () => {
+  const [fault] = faultsOf("workspace.frobnicate()");
+  expect(fault).toContain(
+    "There is no function workspace.frobnicate. Those of workspaces are: workspaces.list(account_id, page?",
+  );
+  expect(fault).not.toContain("me.get");
+  expect(faultsOf("frobnicate_invoice()")[0]).toContain("Close to it are: billing.invoices.list.");
+  expect(faultsOf("zzz()")[0]).toContain('There is no function zzz. functions.search(query="…") finds functions.');
+  for (const name of ["zzz", "list", "get", "x.list", "a.b.c", "update_all"]) {
+    expect(faultsOf(`${name}()`)[0]?.length).toBeLessThan(700);
+  }
+});
+
+test("names that every JavaScript object has are no functions and no arguments", () => {
+  expect(faultsOf("toString()")[0]).toContain("1:1 unknown_function");
+  expect(faultsOf("me.get(toString=1, hasOwnProperty=2)")).toHaveLength(2);
+});
+
+test("an unknown argument is answered with the one that was meant, a missing one with its name", () => {
+  expect(faultsOf(`workspaces.get(accountId="${id}", workspace_id="${id}", x=1)`)).toEqual([
+    "1:16 unknown_argument workspaces.get has no argument accountId. Did you mean account_id?",
+    `1:${"workspaces.get(accountId='', workspace_id='', ".length + 2 * id.length + 1} unknown_argument workspaces.get has no argument x. It takes account_id, workspace_id.`,
+    "1:1 missing_argument workspaces.get needs the argument account_id.",
+  ]);
+});
+
+test("every literal is checked by the schemas of its function", () => {
+  expect(faultsOf("accounts.list(page=0,\n page_size=101, status=false, client_id=12)")).toEqual([
+    "2:41 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
+    expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*string/),
+    "1:20 invalid_argument accounts.list does not take this page: Write a number of at least 1.",
+    "2:12 invalid_argument accounts.list does not take this page_size: Write a number of at most 100.",
+  ]);
+});
+
+test("a mistake inside a list or dict is shown at its own place", () => {
+  const program = 'contacts.add(list=[{"email": "a"},\n  {"email": 1, "tags": [1, "x"], "more": 2}, {}])';
+  expect(faultsOf(program, withContacts)).toEqual([
+    expect.stringContaining(
+      "2:4 invalid_argument contacts.add does not take this list[1].email: Write a string, not a number.",
+    ),
+    expect.stringContaining("2:28 invalid_argument contacts.add does not take this list[1].tags[1]: Write a number"),
+    "2:34 invalid_argument contacts.add does not take this list[1].more: This member is not known here.",
+    "2:46 invalid_argument contacts.add does not take this list[2].email: This is required.",
+  ]);
+  expect(faultsOf("contacts.add(list=None)", withContacts)).toEqual([]);
+});
+
+test("the score is 1 for a call, and the page size over 25 but at least 1 for a list", () => {
+  expect(scoreOf("me.get()")).toBe(1);
+  expect(scoreOf("accounts.list()")).toBe(1);
+  expect(scoreOf("accounts.list(page_size=1)")).toBe(1);
+  expect(scoreOf("accounts.list(page_size=100)")).toBe(4);
+  expect(scoreOf("accounts.list(page_size=30)\n".repeat(3))).toBe(3.6);
+  expect(scoreOf("accounts.list(page_size=100)\nme.get()\nme.nothing()")).toBe(0);
+});
+
+test("a score of 1000 is allowed, more is refused", () => {
+  expect(faultsOf("contacts.add(page_size=25000)", withContacts)).toEqual([]);
+  expect(faultsOf("contacts.add(page_size=25001)", withContacts)).toEqual([
+    expect.stringContaining("1:1 score_too_high The program's complexity score is 1000.04; 1000 is the most."),
+  ]);
+});
+
+test("an explanation has the sentence, the signature, the place and the other mistakes", () => {
+  const program = `workspaces.add(account_id="${id}", nam="Sales")\nme.gt()\nme.get(x=1)`;
+  expect(explainFirst(program)).toEqual({
+    code: "unknown_argument",
+    message: [
+      "workspaces.add has no argument nam. Did you mean name?",
+      "Use: workspaces.add(account_id: string (uuid), name: string (1 to 255 characters))",
+      "line 1, column 67:",
+      'ccount_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301", nam="Sales")',
+      `${" ".repeat(50)}^`,
+      "3 more mistakes:",
+      "line 1, column 1: workspaces.add needs the argument name.",
+      "line 2, column 1: There is no function me.gt. Did you mean me.get?",
+      "line 3, column 8: me.get has no argument x. It takes no arguments.",
+    ].join("\n"),
+    line: 1,
+    column: 67,
+    parameters: [
+      { name: "account_id", type: "string (uuid)", required: true, description: "The account's id." },
+      {
+        name: "name",
+        type: "string (1 to 255 characters)",
+        required: true,
+        description: expect.stringContaining("1 to 255 characters after trimming"),
+      },
+    ],
+  });
+});
+
+function explainFirst(program: string) {
+  const [first, ...others] = check(parse(program), { catalogue }).mistakes;
+  if (!first) throw new Error("nothing is wrong");
+  return explain([first, ...others], program, catalogue);
+}
+
+test("of many mistakes five are told and all are counted", () => {
+  const { message } = explainFirst("x.y()\n".repeat(200));
+  expect(message).toContain("199 more mistakes, the first 4 of them:");
+  expect(message.match(/^line \d+, column 1: /gm)).toHaveLength(4);
+});
+
+test("a program that is partly known is checked as far as it is: only the rest waits for the run", () => {
+  const program = (list: string) => `p = contacts.get()\ncontacts.add(list=${list}, page=p)`;
+  expect(faultsOf(program('[{"email": p, "tags": [p, 1]}, p]'), withContacts)).toEqual([]);
+  expect(faultsOf(program('[{"email": p, "tags": [p, "x"], "more": 1}, {"tags": p}]'), withContacts)).toEqual([
+    expect.stringContaining("does not take this list[0].tags[1]: Write a number"),
+    expect.stringContaining("does not take this list[0].more: This member is not known here."),
+    expect.stringContaining("does not take this list[1].email: This is required."),
+  ]);
+  expect(faultsOf("contacts.add(list=contacts.get(), page=0)", withContacts)).toHaveLength(1);
+});
+
+test("variables are known after the statement that names them, those of a comprehension inside of it only", () => {
+  const codes = (program: string) => check(parse(program), { catalogue }).mistakes.map(({ code }) => code);
+  expect(codes("x = me.get()\nx")).toEqual([]);
+  expect(codes("x = [x]\nme.get()")).toEqual(["unknown_variable"]);
+  expect(codes("x = [y for y in [1]]\ny")).toEqual(["unknown_variable"]);
+  expect(codes("[y for y in y]")).toEqual(["unknown_variable"]);
+  expect(codes("[[x, y] for x in [1] if x for y in [x]]")).toEqual([]);
+  expect(faultsOf("name = me.get()\nnam")[0]).toBe("2:1 unknown_variable There is no variable nam. Did you mean name?");
+});
+
+test("a member that a result never has is told before anything runs, with the nearest one", () => {
+  const account = `account_id="${id}"`;
+  expect(faultsOf(`w = workspaces.add(${account}, name="S")\nw.nmae`)).toEqual([
+    "2:3 no_such_member w has no member nmae. Did you mean name? It has: id, account_id, name, status, created_at, updated_at.",
+  ]);
+  expect(faultsOf(`[m.mail for m in mailboxes.list(${account}).items]`)[0]).toContain(
+    "no_such_member m has no member mail.",
+  );
+  expect(faultsOf(`workspaces.list(${account}).items.name`)[0]).toContain(
+    "is a list: write workspaces.list(…).items[0].name",
+  );
+  expect(faultsOf(`workspaces.list(${account})[0]`)[0]).toContain("workspaces.list(…) is a dict, which has no item 0.");
+  expect(faultsOf(`[w.id for w in workspaces.list(${account})]`)[0]).toContain(
+    "its items are in workspaces.list(…).items",
+  );
+  expect(faultsOf(`workspaces.list(${account}).items[0].name`)).toEqual([]);
+  expect(
+    faultsOf(`feedback.submit(${account}, category="other", title="t", description="d").attributes.anything`),
+  ).toEqual([]);
+});
+
+test("the score multiplies by what a comprehension goes over at most, and counts 5 for outside providers", () => {
+  const get = "contacts.add()";
+  expect(scoreOf(`[${get} for x in [1, 2, 3]]`, withContacts)).toBe(3);
+  expect(scoreOf(`[${get} for x in range(7)]`, withContacts)).toBe(7);
+  expect(scoreOf(`[[${get}, ${get}] for x in range(2) for y in range(3)]`, withContacts)).toBe(12);
+  expect(scoreOf(`[me.get() for x in accounts.list(page_size=50).items]`)).toBe(52);
+  expect(scoreOf("p = accounts.list()\nq = p.items\n[me.get() for x in q]")).toBe(26);
+  expect(scoreOf("[me.get() for x in me.get().email and [1]]")).toBe(61);
+  expect(scoreOf("n = 100\naccounts.list(page_size=n)")).toBe(4);
+  expect(scoreOf("[me.get() for x in [y for y in range(9)]]")).toBe(9);
+  expect(scoreOf("x = [1]\nlen(x)")).toBe(0);
+  expect(scoreOf(`domains.verify(account_id="${id}", domain="example.com")`)).toBe(5);
+  expect(scoreOf(`feedback.submit(account_id="${id}", category="other", title="t", description="d")`)).toBe(5);
+  expect(scoreOf("accounts.list(page_size=30)\n".repeat(5))).toBe(6);
+});
+
+test("a comprehension that calls counts for the 60 items it may go over, and no more", () => {
+  expect(scoreOf("[me.get() for x in accounts.list(page_size=100).items]")).toBe(64);
+  expect(scoreOf("p = accounts.list(page_size=100)\n[me.get() for x in p.items if x.name]")).toBe(64);
+  expect(scoreOf("xs = [[x, y] for x in range(50) for y in range(2)]\n[me.get() for x in xs]")).toBe(60);
+  expect(scoreOf("[me.get() for x in [1, 2] for y in [1, 2, 3]]")).toBe(6);
+});
+
+test("a comprehension that calls for more items than it may is refused before anything runs, where that is sure", () => {
+  const fault = "1:11 too_many_items A comprehension calls for 60 items at most, and here are 61";
+  expect(faultsOf("[me.get() for x in range(61)]")).toEqual([expect.stringContaining(fault)]);
+  expect(faultsOf(`[me.get() for x in [${"1,".repeat(61)}]]`)).toEqual([expect.stringContaining(fault)]);
+  expect(faultsOf("[me.get() for x in range(61) if x < 3]")).toEqual([]);
+  expect(faultsOf("[x for x in range(61)]")).toEqual([]);
+});
+
+test("a comprehension over comprehensions without end is refused by its score", () => {
+  const fault = faultsOf("[me.get() for a in range(60) for b in range(60) for c in range(60)]")[0];
+  expect(fault).toContain("score_too_high");
+  const tooMuch = expect.stringContaining("too_much_work The program takes more than 200000 steps");
+  expect(faultsOf("n = 1e308\n[me.get() for a in range(n) for b in [y for y in range(1e308)] for c in [] ]")).toEqual([
+    tooMuch,
+    tooMuch,
+  ]);
+});
+
+test("a line that does nothing is refused, but for the last", () => {
+  expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
+    "2:1 no_effect This line does nothing: give its value a name, `x = x`, or put it last to have it answered as last_value.",
+  ]);
+});
+
+describe("what a program can be known to fail by is told before anything runs:", () => {
+  const account = `account_id="${id}"`;
+  const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
+  test.each([
+    ["len(page.total)", "type_error len takes a text, a list or a dict, not a number."],
+    ["len(True)", "type_error len takes a text, a list or a dict, not a boolean."],
+    ["-w.name", "type_error `-` takes a number, not a string."],
+    ['"a" in page.total', "not in a number."],
+    ["page.total in w.name", "not for a number in a text."],
+    ["[i for i in range(w.name)]", "type_error range takes a whole number, not a string."],
+    ["[i for i in range(1.5)]", "type_error range takes a whole number, not 1.5."],
+    ["[i for i in range(True)]", "type_error range takes a whole number, not a boolean."],
+    ["[i for i in range(300000)]", "too_much_work The program takes more than 200000 steps"],
+    ["n = 200000 + 1\n[i for i in range(n)]", "too_much_work"],
+    [`[tags.list(${account}) for i in range(60 + 1)]`, "too_many_items"],
+    ["{page.total: 1}", "type_error A key of a dict is a text, not a number."],
+    ['{"a": 1, f"a": 2}', 'type_error The key "a" is given twice.'],
+    ["page.items[w.name]", "no_such_member An index of a list is a whole number, not a string."],
+    ["page.items[w.name == 1]", "no_such_member An index is a whole number or a key, not a boolean."],
+    ["w.name[page.total]", "no_such_member w.name is a string, which has no items."],
+    ["w[page.total]", "no_such_member A key of a dict is a text, not a number."],
+    ['["a"][3]', "no_such_member the list has items 0 to 0: there is no item 3."],
+    ['["a"][-2]', "no_such_member the list has items 0 to 0: there is no item -2."],
+    ["[][0]", "no_such_member the list is empty: there is no item 0."],
+    ["xs = [w]\nxs[0 + 1]", "no_such_member xs has items 0 to 0: there is no item 1."],
+    ["x = None\nx.a", "no_such_member x is a null, which has no member a."],
+    ["x = None\nx + 1", "type_error `+` takes two numbers, two texts or two lists, not a null and a number."],
+    [`tags.add(${account}, name="" + "")`, "invalid_argument tags.add does not take this name"],
+    [`e = ""\ntags.add(${account}, name=f"{e}")`, "invalid_argument tags.add does not take this name"],
+    [`workspaces.get(${account}, workspace_id="x" + "y")`, "invalid_argument workspaces.get does not take this"],
+    [`n = 0 + 500\nworkspaces.list(${account}, page_size=n)`, "invalid_argument workspaces.list does not take this"],
+    [`workspaces.list(${account}, page_size=-5)`, "invalid_argument workspaces.list does not take this"],
+  ])("%s", (line, fault) => {
+    expect(faultsOf(before + line)).toEqual([expect.stringContaining(fault)]);
+  });
+});
+
+describe("what a program asks about first is left to the run:", () => {
+  test.each([
+    'opts = {"name": "x"}\n"nick" in opts and opts.nick',
+    '[i.alias for i in [{"name": "a"}] if "alias" in i]',
+    'x = {"a": 1}\n"b" in x and x["b"]',
+    'x = {"a": 1}\n"b" not in x or x.b',
+    'people = [{"name": "a"}]\nok = [p for p in people if "nick" in p]\n[p.nick for p in ok]',
+    'x = {"a": 1}\nx == {"a": 1} or x.b',
+    "xs = []\nlen(xs) > 0 and xs[0]",
+    "xs = []\nxs == [] or xs[0].name",
+    "xs = []\n[xs[0].name for x in xs]",
+    "x = None\nx and x.name",
+    "x = None\nx == None or x + 1",
+    "x = None\nx != None and len(x)",
+    'x = ""\nx != "" and x.name',
+    `name = ""\nname != "" and tags.add(account_id="${id}", name=name)`,
+    `q = None\nq and functions.search(query=q)`,
+    `n = 0\n[accounts.list(page_size=n) for x in [1] if n > 0]`,
+  ])("%s", (program) => {
+    expect(faultsOf(program)).toEqual([]);
+  });
+
+  test("a name that nothing asks about is still told", () => {
+    expect(faultsOf('x = {"name": 1}\n"b" in x and x.nmae')).toEqual([]);
+    expect(faultsOf('x = {"name": 1}\ny = {"b": 1}\n"b" in y and x.nmae')).toEqual([
+      expect.stringContaining("x has no member nmae. Did you mean name?"),
+    ]);
+    expect(faultsOf('[p.nmae for p in [{"name": "a"}] if 1 == 1]')).toHaveLength(1);
+  });
+});
+
+test("the score counts what is known of a range and of a page's size, however that is written", () => {
+  expect(scoreOf("n = 3 + 4\n[me.get() for x in range(n)]")).toBe(7);
+  expect(scoreOf("n = 25\naccounts.list(page_size=n + 25)")).toBe(2);
+});

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+
+import { execute } from "../../../../functions/code/execution/execute.ts";
+import type { Door } from "../../../../shared/invoke.ts";
+import type { LogFields } from "../../../../shared/log.ts";
+import { documentClient, openTable } from "../../../../shared/table/table.ts";
+import { codeDoor } from "../../../support/code-door.ts";
+import { newAccount, type Account } from "../../../support/world.ts";
+
+const doorOf = ({ owner }: Account): Door => codeDoor(owner);
+
+const add = (account: Account, name: string) =>
+  `workspaces.add(account_id=${JSON.stringify(account.id)}, name=${JSON.stringify(name)})`;
+const list = (account: Account, pageSize = 25) =>
+  `workspaces.list(account_id=${JSON.stringify(account.id)}, page_size=${pageSize})`;
+
+test("calls run in order, each seeing what those before it did", async () => {
+  const account = await newAccount();
+  const program = [list(account), add(account, "A"), add(account, "B"), list(account)].join("\n");
+  const { status, responses, result, complexity_score } = await execute(
+    { code: program, requestId: "r" },
+    doorOf(account),
+  );
+  expect(status).toBe("completed");
+  expect(responses).toMatchObject([
+    { index: 0, function: "workspaces.list", status: "completed", result: { total: 0 } },
+    { index: 1, function: "workspaces.add", status: "completed", result: { name: "A" } },
+    { index: 2, function: "workspaces.add", status: "completed", result: { name: "B" } },
+    { index: 3, function: "workspaces.list", status: "completed", result: { items: [{ name: "A" }, { name: "B" }] } },
+  ]);
+  expect(result.last_value).toEqual(responses[3]?.status === "completed" && responses[3].result);
+  expect(complexity_score).toBe(4);
+});
+
+test("after a failure the completed results stay, and what follows is skipped", async () => {
+  const account = await newAccount();
+  const program = [add(account, "Sales"), add(account, "sales"), add(account, "Third")].join("\n");
+  const answer = await execute({ code: program, requestId: "r" }, doorOf(account));
+  const [first] = answer.responses;
+  expect(answer).toMatchObject({
+    status: "failed",
+    result: { last_value: { name: "Sales" } },
+    responses: [
+      { index: 0, status: "completed", result: { name: "Sales" } },
+      { index: 1, function: "workspaces.add", status: "failed" },
+      { index: 2, function: "workspaces.add", status: "skipped" },
+    ],
+    error: {
+      code: "workspace_name_taken",
+      line: 2,
+      column: 1,
+      detail: {
+        status: 409,
+        code: "workspace_name_taken",
+        request_id: "request-1",
+        conflicts_with: first?.status === "completed" && (first.result as { id: string }).id,
+      },
+    },
+  });
+  expect(Object.keys(answer.responses[1] ?? {})).toEqual(["index", "function", "status", "error"]);
+  expect(Object.keys(answer.responses[2] ?? {})).toEqual(["index", "function", "status"]);
+  expect(answer.error?.message).toMatch(/^workspaces\.add: Another workspace .*\nline 2, column 1:\nworkspaces\.add\(/);
+  const after = await execute({ code: list(account), requestId: "r" }, doorOf(account));
+  expect(after.result.last_value).toMatchObject({ total: 1 });
+});
+
+test("a mistake anywhere leaves nothing done", async () => {
+  const account = await newAccount();
+  for (const mistake of ["workspaces.ad()", "me.get(x=1)", "me.get(", 'accounts.get(account_id="x")', "me.get()x"]) {
+    const answer = await execute({ code: `${add(account, "Never")}\n${mistake}`, requestId: "r" }, doorOf(account));
+    expect(answer).toMatchObject({
+      status: "failed",
+      result: { last_value: null },
+      responses: [],
+      complexity_score: 0,
+      error: { line: 2 },
+    });
+  }
+  const after = await execute({ code: list(account), requestId: "r" }, doorOf(account));
+  expect(after.result.last_value).toMatchObject({ total: 0 });
+});
+
+test("what went wrong on our side is logged, and leaves as internal", async () => {
+  const account = await newAccount();
+  const door = doorOf(account);
+  const logged: unknown[] = [];
+  const log = { ...door.log, error: (message: string, fields?: LogFields) => void logged.push({ message, ...fields }) };
+  const table = openTable(documentClient(), "no-such-table");
+  const answer = await execute({ code: "me.get()", requestId: "r" }, { ...door, log, table });
+  expect(answer.error).toMatchObject({ code: "internal", detail: { status: 500 } });
+  expect(JSON.stringify(answer)).not.toMatch(/ResourceNotFound|no-such-table/);
+  expect(logged).toMatchObject([{ function: "me.get", error: expect.stringContaining("ResourceNotFound") }]);
+});
+
+test("no call reaches further than its REST route: another account's things do not exist", async () => {
+  const [mine, other] = [await newAccount(), await newAccount()];
+  const answer = await execute({ code: `me.get()\n${list(other)}`, requestId: "r" }, doorOf(mine));
+  expect(answer).toMatchObject({
+    responses: [{ status: "completed" }, { status: "failed", error: { code: "not_found", detail: { status: 404 } } }],
+  });
+});

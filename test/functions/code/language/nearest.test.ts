@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+
+import { nearest } from "../../../../functions/code/language/nearest.ts";
+
+const names = ["account_id", "name", "page", "page_size"];
+
+test.each([
+  ["page_siez", "page_size"],
+  ["accountId", "account_id"],
+  ["ACCOUNT_ID", "account_id"],
+  ["acc_id", undefined],
+  ["ount_id", undefined],
+  ["count_id", "account_id"],
+  ["a_account_id", "account_id"],
+  ["nam", "name"],
+  ["namae", "name"],
+  ["pege", "page"],
+  ["pegi", undefined],
+  ["id", undefined],
+  ["", undefined],
+  ["x".repeat(60_000), undefined],
+])("%s is taken for %s", (word, meant) => {
+  expect(nearest(word, names)).toBe(meant);
+});
+
+test("the closest of several is taken, the first of those equally close", () => {
+  expect(nearest("pages", ["page_size", "pagers", "page", "pagesx"])).toBe("pagers");
+  expect(nearest("workspaces.lists", ["workspaces.lis", "workspaces.list"])).toBe("workspaces.list");
+});

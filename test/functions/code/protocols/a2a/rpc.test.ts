@@ -1,0 +1,297 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { request, type Sent } from "../../../../support/request.ts";
+import { newAccount, newUser, type Account } from "../../../../support/world.ts";
+
+const path = "/v1/public/a2a";
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+type Message = Record<string, unknown>;
+const messageOf = (part: object, more: Message = {}): Message => ({
+  messageId: "message-1",
+  role: "ROLE_USER",
+  parts: [part],
+  ...more,
+});
+
+/** Sends a request of the protocol, of version 1.0 unless headers say otherwise. */
+const rpc = (token: string | undefined, method: string, params: unknown, sent: Sent = {}) =>
+  request("POST", path, {
+    token,
+    body: { jsonrpc: "2.0", id: 7, method, params },
+    ...sent,
+    headers: { "a2a-version": "1.0", ...sent.headers },
+  });
+const sendMessage = (token: string, message: Message, more: Message = {}) =>
+  rpc(token, "SendMessage", { message, ...more });
+const sendCode = (token: string, code: string, more: Message = {}) =>
+  sendMessage(token, messageOf({ data: { code } }, more));
+const adding = ({ id }: Account, name: string) => `workspaces.add(account_id="${id}", name="${name}")`;
+
+const errorOf = ({ status, body }: { status: number; body: { id: unknown; error: Record<string, unknown> } }) => {
+  const [info] = body.error["data"] as [Record<string, unknown>];
+  return [status, body.id, body.error["code"], info["reason"]];
+};
+
+describe("SendMessage", () => {
+  test("runs the program of a data part, and answers a completed task with the envelope as its artifact", async () => {
+    const { token, id } = newUser();
+    const data = { code: "me.get()", request_id: "request-1", session_id: "session-1" };
+    const { status, headers, body } = await sendMessage(token, messageOf({ data, mediaType: "application/json" }));
+    expect([status, headers["content-type"], headers["ratelimit"]]).toEqual([
+      200,
+      "application/json",
+      expect.any(String),
+    ]);
+    expect(body).toEqual({
+      jsonrpc: "2.0",
+      id: 7,
+      result: {
+        task: {
+          id: expect.stringMatching(uuid),
+          contextId: "session-1",
+          status: { state: "TASK_STATE_COMPLETED", timestamp: expect.stringMatching(/Z$/) },
+          artifacts: [
+            {
+              artifactId: "envelope",
+              name: "Envelope of the program",
+              parts: [
+                {
+                  data: {
+                    request_id: "request-1",
+                    status: "completed",
+                    result: { last_value: expect.objectContaining({ id }) },
+                    responses: [expect.objectContaining({ function: "me.get", status: "completed" })],
+                    complexity_score: 1,
+                  },
+                  mediaType: "application/json",
+                },
+              ],
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  test("takes a text part as the program, the message's id as the request's and its context as the session's", async () => {
+    const { token } = newUser();
+    const message = messageOf({ text: "x = me.get().id\nx" }, { contextId: "session-1" });
+    const { task } = (await sendMessage(token, message)).body.result;
+    expect(task).toMatchObject({ contextId: "session-1", status: { state: "TASK_STATE_COMPLETED" } });
+    expect(task.artifacts[0].parts[0].data).toMatchObject({ request_id: "message-1", status: "completed" });
+    const next = messageOf({ text: "[x, me.get().id]" }, { contextId: "session-1", messageId: "message-2" });
+    const { last_value } = (await sendMessage(token, next)).body.result.task.artifacts[0].parts[0].data.result;
+    expect(last_value[0]).toBe(last_value[1]);
+  });
+
+  test("answers what failed as a failed task, whose message says how to mend the program", async () => {
+    const { task } = (await sendCode(newUser().token, "me.gt()")).body.result;
+    const { data } = task.artifacts[0].parts[0];
+    expect(task.status.state).toBe("TASK_STATE_FAILED");
+    expect(data.error.message).toContain("Did you mean me.get?");
+    expect(task.status.message).toMatchObject({
+      role: "ROLE_AGENT",
+      taskId: task.id,
+      contextId: task.contextId,
+      parts: [{ text: data.error.message, mediaType: "text/plain" }],
+    });
+  });
+
+  test("without a context makes one, and answers the same message again with the same task", async () => {
+    const account = await newAccount();
+    const { token } = account.owner;
+    const first = await sendCode(token, adding(account, "Sales"));
+    const again = await sendCode(token, adding(account, "Sales"));
+    expect(first.body.result.task).toMatchObject({ contextId: expect.stringMatching(uuid) });
+    expect({ ...again.body.result.task, status: "" }).toEqual({ ...first.body.result.task, status: "" });
+    expect([first, again].map(({ headers }) => headers["idempotency-replayed"])).toEqual([undefined, "true"]);
+    expect((await sendCode(newUser().token, "me.get()")).body.result.task.contextId).not.toBe(
+      first.body.result.task.contextId,
+    );
+  });
+
+  test("shares programs and sessions with the specified envelope", async () => {
+    const account = await newAccount();
+    const { token } = account.owner;
+    const code = `w = ${adding(account, "Sales")}`;
+    const body = { request_id: "r", session_id: "s", code };
+    const { text } = await request("POST", path, { token, body });
+    const message = messageOf({ data: body }, { messageId: randomUUID() });
+    const { data } = (await sendMessage(token, message)).body.result.task.artifacts[0].parts[0];
+    expect(JSON.stringify(data)).toBe(text);
+    const named = await sendCode(token, `[w.name, me.get().id][0]`, { contextId: "s", messageId: randomUUID() });
+    expect(named.body.result.task.artifacts[0].parts[0].data.result.last_value).toBe("Sales");
+  });
+
+  test("tries without an effect what says dry_run", async () => {
+    const account = await newAccount();
+    const data = { code: adding(account, "Sales"), dry_run: true };
+    const { task } = (await sendMessage(account.owner.token, messageOf({ data }))).body.result;
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts[0].parts[0].data.dry_run.calls).toMatchObject([{ function: "workspaces.add", held: true }]);
+  });
+
+  test("answers the envelope as text to who takes only that", async () => {
+    const configuration = { acceptedOutputModes: ["text/plain"] };
+    const answer = await sendMessage(newUser().token, messageOf({ text: "me.get()" }), { configuration });
+    const [part] = answer.body.result.task.artifacts[0].parts;
+    expect(part.mediaType).toBe("text/plain");
+    expect(JSON.parse(part.text)).toMatchObject({ request_id: "message-1", status: "completed" });
+  });
+
+  test("passes over members that it does not know, and empty ones", async () => {
+    const message = messageOf(
+      { text: "me.get()", filename: "", metadata: {} },
+      { contextId: "", taskId: "", extensions: [], referenceTaskIds: [], kind: "message" },
+    );
+    const answer = await sendMessage(newUser().token, message, {
+      tenant: "",
+      configuration: { returnImmediately: true },
+    });
+    expect(answer.body.result.task.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+});
+
+describe("SendMessage refuses", () => {
+  const program = { text: "me.get()" };
+  test.each([
+    ["no message", {}],
+    ["a message without an id", { message: { role: "ROLE_USER", parts: [program] } }],
+    ["an id that cannot be a request's", { message: messageOf(program, { messageId: "a b" }) }],
+    ["a context that cannot be a session's", { message: messageOf(program, { contextId: "x".repeat(129) }) }],
+    ["the agent's role", { message: messageOf(program, { role: "ROLE_AGENT" }) }],
+    ["the role of version 0.3", { message: messageOf(program, { role: "user" }) }],
+    ["no part", { message: messageOf(program, { parts: [] }) }],
+    ["two parts", { message: messageOf(program, { parts: [program, program] }) }],
+    ["data without a program", { message: messageOf({ data: { session_id: "s" } }) }],
+    ["data that is no object", { message: messageOf({ data: "me.get()" }) }],
+    ["data with a member it does not know", { message: messageOf({ data: { code: "me.get()", dry: true } }) }],
+    ["two sessions", { message: messageOf({ data: { code: "me.get()", session_id: "s" } }, { contextId: "t" }) }],
+    ["a program that is too long", { message: messageOf({ text: "#".repeat(65_537) }) }],
+  ])("%s as invalid parameters", async (_, params) => {
+    expect(errorOf(await rpc(newUser().token, "SendMessage", params))).toEqual([200, 7, -32602, "INVALID_PARAMS"]);
+  });
+
+  test.each([
+    ["a file", { message: messageOf({ raw: "bWUuZ2V0KCk=", mediaType: "text/plain" }) }],
+    ["a link", { message: messageOf({ url: "https://example.com/program" }) }],
+    ["a part with nothing in it", { message: messageOf({}) }],
+    ["text of another type", { message: messageOf({ text: "me.get()", mediaType: "text/x-python" }) }],
+    ["data of another type", { message: messageOf({ data: { code: "me.get()" }, mediaType: "application/xml" }) }],
+    [
+      "an answer of another type",
+      { message: messageOf(program), configuration: { acceptedOutputModes: ["image/png"] } },
+    ],
+  ])("%s as a content type it does not support", async (_, params) => {
+    const answer = await rpc(newUser().token, "SendMessage", params);
+    expect(errorOf(answer)).toEqual([200, 7, -32005, "CONTENT_TYPE_NOT_SUPPORTED"]);
+    expect(answer.body.error.data[0].metadata.supportedContentTypes).toBe("application/json, text/plain");
+  });
+
+  test("to go on with a task, as it keeps none", async () => {
+    const answer = await sendMessage(newUser().token, messageOf(program, { taskId: "task-1" }));
+    expect(errorOf(answer)).toEqual([200, 7, -32001, "TASK_NOT_FOUND"]);
+  });
+
+  test("to push what comes of it", async () => {
+    const configuration = { taskPushNotificationConfig: { url: "https://example.com/" } };
+    const answer = await sendMessage(newUser().token, messageOf(program), { configuration });
+    expect(errorOf(answer)).toEqual([200, 7, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"]);
+  });
+
+  test("with nothing done", async () => {
+    const account = await newAccount();
+    const { token } = account.owner;
+    await sendMessage(token, messageOf({ text: adding(account, "Sales") }, { role: "ROLE_AGENT" }));
+    await rpc(
+      token,
+      "SendMessage",
+      { message: messageOf({ text: adding(account, "Sales") }) },
+      {
+        headers: { "a2a-version": "0.3" },
+      },
+    );
+    const list = await request("GET", `/v1/public/accounts/${account.id}/workspaces`, { token });
+    expect(list.body.total).toBe(0);
+  });
+});
+
+describe("the protocol of an agent that keeps no tasks", () => {
+  test.each([
+    ["GetTask", { id: "task-1" }, -32001, "TASK_NOT_FOUND"],
+    ["CancelTask", { id: "task-1" }, -32001, "TASK_NOT_FOUND"],
+    ["SendStreamingMessage", {}, -32004, "UNSUPPORTED_OPERATION"],
+    ["SubscribeToTask", { id: "task-1" }, -32004, "UNSUPPORTED_OPERATION"],
+    ["GetExtendedAgentCard", {}, -32004, "UNSUPPORTED_OPERATION"],
+    ["CreateTaskPushNotificationConfig", {}, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+    ["GetTaskPushNotificationConfig", {}, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+    ["ListTaskPushNotificationConfigs", {}, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+    ["DeleteTaskPushNotificationConfig", {}, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+    ["message/send", {}, -32601, "METHOD_NOT_FOUND"],
+    ["__proto__", {}, -32601, "METHOD_NOT_FOUND"],
+  ])("answers %s with its error", async (method, params, code, reason) => {
+    const answer = await rpc(newUser().token, method, params);
+    expect(errorOf(answer)).toEqual([200, 7, code, reason]);
+    expect(answer.body.error.data).toEqual([
+      expect.objectContaining({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        domain: "a2a-protocol.org",
+        reason,
+      }),
+    ]);
+  });
+
+  test("lists no tasks", async () => {
+    const { body } = await rpc(newUser().token, "ListTasks", { pageSize: 10 });
+    expect(body.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 10, totalSize: 0 });
+  });
+
+  test.each(["1.0", "1.0.1"])("takes version %s, as a header or in the query", async (version) => {
+    const { token } = newUser();
+    const body = { jsonrpc: "2.0", id: "a", method: "ListTasks" };
+    const headers = { "a2a-version": version };
+    expect((await request("POST", path, { token, body, headers })).body.result.tasks).toEqual([]);
+    expect((await request("POST", `${path}?A2A-Version=${version}`, { token, body })).body.result.tasks).toEqual([]);
+  });
+
+  test.each([undefined, "", "0.3", "2.0", "1.1", "1.0; q=1", "x".repeat(5_000)])(
+    "refuses version %j with the one it speaks",
+    async (version) => {
+      const body = { jsonrpc: "2.0", id: 7, method: "ListTasks" };
+      const headers: Record<string, string> = version === undefined ? {} : { "a2a-version": version };
+      const answer = await request("POST", path, { token: newUser().token, body, headers });
+      expect(errorOf(answer)).toEqual([200, 7, -32009, "VERSION_NOT_SUPPORTED"]);
+      expect(answer.body.error.data[0].metadata).toEqual({ supportedVersions: "1.0" });
+      expect(answer.text.length).toBeLessThan(1_000);
+    },
+  );
+
+  test.each([
+    ["another version of JSON-RPC", { jsonrpc: "1.0", id: 7, method: "SendMessage" }, 7],
+    ["a notification", { jsonrpc: "2.0", method: "SendMessage", params: {} }, null],
+    ["an id that is no id", { jsonrpc: "2.0", id: { a: 1 }, method: "SendMessage" }, null],
+    ["no method", { jsonrpc: "2.0", id: 7 }, 7],
+    ["parameters by position", { jsonrpc: "2.0", id: 7, method: "SendMessage", params: [] }, 7],
+  ])("refuses %s", async (_, body, id) => {
+    const answer = await request("POST", path, {
+      token: newUser().token,
+      body,
+      headers: { "a2a-version": "1.0" },
+    });
+    expect(errorOf(answer)).toEqual([200, id, -32600, "INVALID_REQUEST"]);
+  });
+
+  test("lets nobody in without a token", async () => {
+    const answer = await rpc(undefined, "ListTasks", {});
+    expect([answer.status, answer.body.code]).toEqual([401, "unauthenticated"]);
+    expect(answer.headers["www-authenticate"]).toContain("Bearer");
+  });
+
+  test("counts what it refuses towards the rate limit", async () => {
+    const { headers } = await rpc(newUser().token, "GetTask", { id: "task-1" });
+    expect(headers["ratelimit"]).toMatch(/^"default";r=99;/);
+  });
+});

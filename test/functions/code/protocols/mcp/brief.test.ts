@@ -1,0 +1,162 @@
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
+import { expect, test } from "vitest";
+
+import type { CallResponse, CodeResponse } from "../../../../../functions/code/envelope.ts";
+import { brief } from "../../../../../functions/code/protocols/mcp/brief.ts";
+import { request } from "../../../../support/request.ts";
+import { newAccount, type Account } from "../../../../support/world.ts";
+
+const read = (result: unknown, index = 0): CallResponse => ({
+  index,
+  function: "workspaces.list",
+  status: "completed",
+  result,
+});
+const write = (result: unknown, index = 0): CallResponse => ({ ...read(result, index), function: "workspaces.add" });
+
+const envelope = (last_value: unknown, responses: CallResponse[], more: Partial<CodeResponse> = {}): CodeResponse => ({
+  request_id: "r",
+  status: "completed",
+  result: { last_value },
+  responses,
+  complexity_score: 1,
+  ...more,
+});
+
+const page = (items: number) => ({
+  items: Array.from({ length: items }, (_, index) => ({ id: `w-${index}`, name: `Workspace ${index}` })),
+  total: items,
+});
+const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+const failed = (error: Partial<CodeResponse["error"]> = {}): Partial<CodeResponse> => ({
+  status: "failed",
+  error: { code: "not_found", message: "m", line: 1, column: 1, ...error },
+});
+
+test("of small results nothing is left out", () => {
+  const whole = envelope(page(10), [read(page(10))]);
+  expect(JSON.stringify(brief(whole))).toBe(JSON.stringify(whole));
+});
+
+test("of what only reads, the size is told, and how many calls there were", () => {
+  const many = [read(page(100), 0), read(page(100), 1), { ...read({ id: 1 }, 2), function: "me.get" }];
+  expect(brief(envelope(3, many))).toMatchObject({
+    result: { last_value: 3 },
+    responses: [
+      { index: 0, function: "workspaces.list", status: "completed", bytes: 2 * bytes(page(100)), calls: 2 },
+      { index: 2, function: "me.get", status: "completed", bytes: 8 },
+    ],
+  });
+});
+
+test("what the last value holds stands there once", () => {
+  const [one, other] = [page(100), { id: "w-1", name: "x".repeat(3_000) }];
+  const { responses } = brief(envelope([one], [read(one)])) as CodeResponse;
+  expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
+  expect(JSON.stringify(brief(envelope([other], [write(other)]))).length).toBeLessThan(3_500);
+});
+
+test("what a write brought is told where the last value does not, as far as there is room", () => {
+  const made = Array.from({ length: 30 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
+  const { responses } = brief(envelope("done", [read(page(200)), ...made])) as { responses: object[] };
+  expect(responses.slice(0, 3)).toEqual([
+    { index: 0, function: "workspaces.list", status: "completed", bytes: bytes(page(200)) },
+    made[0],
+    made[1],
+  ]);
+  expect(responses.at(-1)).toMatchObject({ function: "workspaces.add", calls: expect.any(Number) });
+  expect(bytes(responses)).toBeLessThan(10_000);
+});
+
+test("a last value that is too large is replaced by how large it is and what to do, and a smaller one is told", () => {
+  const answer = brief(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
+  expect(answer).toMatchObject({
+    result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
+    responses: [{ bytes: 65_537 }],
+  });
+  expect(bytes(brief(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
+});
+
+test("a program that failed tells what its writes brought, and its error once", () => {
+  const parameters = [{ name: "a", type: "string", required: true, description: "" }];
+  const error = { code: "not_found", message: "m", line: 1, column: 1, parameters, detail: { code: "not_found" } };
+  const made = Array.from({ length: 40 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
+  const answer = brief(
+    envelope(page(200), [...made, read(page(200), 40), { index: 41, function: "me.get", status: "failed", error }], {
+      status: "failed",
+      error,
+    }),
+  );
+  expect(answer).toMatchObject({
+    result: { last_value: { omitted_bytes: bytes(page(200)), message: expect.stringContaining("failed") } },
+    error: { code: "not_found", message: "m", line: 1, column: 1, detail: { code: "not_found" } },
+  });
+  const { responses, error: told } = answer as { responses: object[]; error: object };
+  expect(responses).toEqual([
+    ...made,
+    { index: 40, function: "workspaces.list", status: "completed", bytes: bytes(page(200)) },
+    { index: 41, function: "me.get", status: "failed", error: { code: "not_found" } },
+  ]);
+  expect(told).not.toHaveProperty("parameters");
+  const mistaken = brief(envelope(null, [], failed({ detail: [{ loc: ["body"], msg: "m", type: "t" }] })));
+  expect((mistaken as CodeResponse).error).toEqual({ code: "not_found", message: "m", line: 1, column: 1 });
+});
+
+async function call(account: Account, args: object, name = "service_execute") {
+  const body = { jsonrpc: "2.0", id: "r", method: "tools/call", params: { name, arguments: args } };
+  const answer = await request("POST", "/v1/public/mcp", { token: account.owner.token, body });
+  const { text } = answer.body.result.content[0];
+  return { tokens: encode(text).length, text, envelope: JSON.parse(text) };
+}
+
+test("the text over MCP is the A2A response, whole, unless less is asked for, as service_query does by itself", async () => {
+  const account = await newAccount();
+  const list = `workspaces.list(account_id="${account.id}")`;
+  await call(account, { code: `[workspaces.add(account_id="${account.id}", name=f"W {i}").id for i in range(12)]` });
+  const code = `[${list}.total for i in range(5)]`;
+  const sent = { token: account.owner.token, body: { request_id: "r", session_id: "s", code } };
+  const whole = (await request("POST", "/v1/public/a2a", sent)).text;
+  expect(Buffer.byteLength(whole)).toBeGreaterThan(10_000);
+  expect((await call(account, { code })).text).toBe(whole);
+  expect((await call(account, { code, results: "all" }, "service_query")).text).toBe(whole);
+  const short = await call(account, { code, results: "last" });
+  expect(short.envelope.responses).toEqual([expect.objectContaining({ calls: 5, bytes: expect.any(Number) })]);
+  expect((await call(account, { code }, "service_query")).text).toBe(short.text);
+  const failing = { code: `${list}\nworkspaces.add(account_id="${account.id}", name="W 1")` };
+  const failed = await request("POST", "/v1/public/a2a", {
+    ...sent,
+    body: { ...sent.body, ...failing, request_id: "f" },
+  });
+  const told = JSON.parse(failed.text);
+  expect(told.error.code).toBe("workspace_name_taken");
+  const { envelope } = await call(account, failing);
+  // What differs is the id of the request, and what to do, as only the A2A request can be sent again.
+  const same = (one: CodeResponse) => ({ ...one, request_id: "", error: one.error?.code, responses: one.responses[0] });
+  expect(same(envelope)).toEqual(same(told));
+}, 30_000);
+
+test("what a program picks over MCP costs what was picked, and not what it looked through", async () => {
+  const account = await newAccount();
+  const names = `[workspaces.add(account_id="${account.id}", name=f"Workspace {i}").id for i in range(60)]`;
+  const pick = (code: string) => call(account, { code, results: "last" });
+  const made = await pick(names);
+  expect(made.envelope.result.last_value).toHaveLength(60);
+  const list = `workspaces.list(account_id="${account.id}", page_size=100)`;
+  const count = await pick(`len([w for w in ${list}.items if w.name == "Workspace 7"])`);
+  expect([count.envelope.result.last_value, count.tokens < 60]).toEqual([1, true]);
+  const looped = await pick(`[${list}.total for i in range(60)]`);
+  expect(looped.tokens).toBeLessThan(250);
+  const listed = await pick(list);
+  const whole = await call(account, { code: `${list}\n1` });
+  expect(whole.envelope.responses[0].result).toEqual(listed.envelope.result.last_value);
+  expect(listed.tokens / whole.tokens).toBeLessThan(1.05);
+}, 30_000);
+
+test("the envelope over HTTP keeps every result", async () => {
+  const { id, owner } = await newAccount();
+  const code = `[workspaces.list(account_id="${id}").total for i in range(40)]`;
+  const body = { request_id: "r", session_id: "s", code };
+  const { body: answer } = await request("POST", "/v1/public/a2a", { token: owner.token, body });
+  expect(answer.responses).toHaveLength(40);
+  expect(answer.responses[39].result).toMatchObject({ total: 0 });
+});

@@ -1,0 +1,114 @@
+import { encode as cl100k } from "gpt-tokenizer/encoding/cl100k_base";
+import { encode as o200k } from "gpt-tokenizer/encoding/o200k_base";
+import { expect, test } from "vitest";
+
+import { catalogue } from "../../../../../functions/code/catalogue.ts";
+import { parametersOf } from "../../../../../functions/code/catalogue/signature.ts";
+import { tools } from "../../../../../functions/code/protocols/mcp/tool.ts";
+import { request } from "../../../../support/request.ts";
+import { newAccount } from "../../../../support/world.ts";
+
+type Tool = { name: string; description: string; inputSchema: object; annotations: object };
+const [execute, query] = tools() as [Tool, Tool];
+
+/** What a reader of a description makes of its lines: the functions with their arguments, and which change something. */
+function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
+  const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
+  const isFree = (name: string) => free.some((one) => one === name || (one.endsWith(".*") && inPrefix(one, name)));
+  const lines = description
+    .split("\n")
+    .slice(description.split("\n").findIndex((line) => line.startsWith("Functions,")) + 1);
+  const read = lines.flatMap((line) => {
+    const [, prefix = "", members = ""] = /^([a-z_.]+): (.*)$/.exec(line) ?? [];
+    const [reads = "", writes = ""] = members.split("|");
+    return [
+      [reads, false],
+      [writes, true],
+    ].flatMap(([text, changes]) =>
+      [...String(text).matchAll(/([a-z_]+)\(([^)]*)\)/g)].map(([, verb, args = ""]) => {
+        const name = `${prefix}.${verb}`;
+        const own = args.split(", ").filter(Boolean);
+        const all = own.flatMap((arg) => (arg === "…" ? ["page?", "page_size?"] : [arg]));
+        return [
+          name,
+          { args: [...(isFree(name) ? [] : ["account_id"]), ...all].toSorted(), changes: Boolean(changes) },
+        ] as const;
+      }),
+    );
+  });
+  return new Map(read);
+}
+
+const inPrefix = (pattern: string, name: string): boolean =>
+  name.slice(0, name.lastIndexOf(".")) === pattern.slice(0, -2);
+
+const real = (isShown: (access: string) => boolean) =>
+  new Map(
+    [...catalogue.values()]
+      .filter(({ route }) => isShown(route.access))
+      .map((fn) => {
+        const args = parametersOf(fn).map(({ name, required }) => (required ? name : `${name}?`));
+        return [fn.route.name, { args: args.toSorted(), changes: fn.route.access === "write" }] as const;
+      }),
+  );
+
+test("the description of service_execute names every function, its arguments, and whether it changes something", () => {
+  expect(readCatalogue(execute)).toEqual(real(() => true));
+});
+
+test("the description of service_query names every function that only reads, and the other tool for the rest", () => {
+  expect(readCatalogue(query)).toEqual(real((access) => access === "read"));
+  expect(query.description).toContain("service_execute");
+});
+
+test.each([
+  ["o200k_base", o200k],
+  ["cl100k_base", cl100k],
+])("each description takes fewer than 1,200 tokens of %s", (_, encode) => {
+  // The encodings of OpenAI's models; those of others are not public, or differ by some per cent.
+  for (const { description } of [execute, query]) expect(encode(description).length).toBeLessThan(1_200);
+});
+
+test("how to write programs stands in the first 2 KB, which clients that cut descriptions leave", () => {
+  for (const { description } of [execute, query]) {
+    expect(description.slice(0, 2_048)).toContain("functions.search");
+    expect(description.indexOf("Functions, by prefix")).toBeLessThan(2_048);
+  }
+});
+
+test("the example of each description is a program that its tool takes", async () => {
+  const { id, owner } = await newAccount();
+  for (const { name, description } of [execute, query]) {
+    const lines = description.split("\n").filter((line) => /^(\w+ = [a-z]|\[)/.test(line));
+    expect(lines).toHaveLength(3);
+    const params = { name, arguments: { code: lines.join("\n").replaceAll("…", id), dry_run: true } };
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const answer = await request("POST", "/v1/public/mcp", { token: owner.token, body });
+    expect([answer.body.result.content[0].text, answer.body.result.isError]).toEqual([expect.any(String), false]);
+  }
+});
+
+test("the tools are strict about their arguments and tell the worst that a program of theirs can do", () => {
+  for (const { inputSchema } of [execute, query]) {
+    expect(inputSchema).toMatchObject({ type: "object", required: ["code"], additionalProperties: false });
+    expect(Object.keys((inputSchema as { properties: object }).properties)).toEqual([
+      "code",
+      "dry_run",
+      "session_id",
+      "request_id",
+      "results",
+    ]);
+  }
+  const { description: _, inputSchema: __, ...hints } = execute;
+  expect(hints).toEqual({
+    name: "service_execute",
+    title: "Run API calls",
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  });
+  expect(query.annotations).toEqual({
+    readOnlyHint: true,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: true,
+  });
+});

@@ -1,0 +1,186 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { execute } from "../../../../functions/code/execution/execute.ts";
+import { sessionLimitBytes } from "../../../../functions/code/sessions/session.ts";
+import { codeDoor, runFor } from "../../../support/code-door.ts";
+import { newAccount, newUser, testTable } from "../../../support/world.ts";
+
+const sessionId = "session-1";
+const inSession = { sessionId };
+
+test("what a program gives a name is there for the next program of the session, until it is given another value", async () => {
+  const user = newUser();
+  await runFor(user, "x = me.get()\nn = [1, {'a': None}]", inSession);
+  const next = await runFor(user, "x = [x.id, n]\nme.get()", inSession);
+  expect(next.status).toBe("completed");
+  const last = await runFor(user, "x", inSession);
+  expect(last.result.last_value).toEqual([user.id, [1, { a: null }]]);
+  expect(last).not.toHaveProperty("session");
+});
+
+test("nobody else's program, and no other session, has the variables", async () => {
+  const user = newUser();
+  await runFor(user, "token = 'mine'", inSession);
+  for (const [who, id] of [
+    [newUser(), sessionId],
+    [user, "session-2"],
+  ] as const) {
+    const { error } = await runFor(who, "token", { sessionId: id });
+    expect(error).toMatchObject({ code: "unknown_variable", line: 1, column: 1 });
+  }
+  expect((await runFor(user, "token")).error).toMatchObject({ code: "unknown_variable" });
+  expect((await runFor(user, "tokens", inSession)).error?.message).toContain("Did you mean token?");
+});
+
+test("a session ends an hour after its last use, to a second, whatever the table still holds", async () => {
+  const user = newUser();
+  let at = Date.UTC(2026, 0, 1);
+  const now = () => new Date(at);
+  await runFor(user, "x = 1", { ...inSession, now });
+  for (const laterMs of [3_599_999, 999, 3_599_999, 240_000, 3_599_999]) {
+    at += laterMs;
+    expect((await runFor(user, "x", { ...inSession, now })).result.last_value).toBe(1);
+  }
+  at += 3_601_000;
+  expect((await runFor(user, "x", { ...inSession, now })).error).toMatchObject({ code: "unknown_variable" });
+});
+
+test("a program that failed leaves the names it had given by then, and no later ones", async () => {
+  const user = newUser();
+  const missing = randomUUID();
+  const { status } = await runFor(user, `a = 1\nb = accounts.get(account_id="${missing}")\nc = me.get()`, inSession);
+  expect(status).toBe("failed");
+  expect((await runFor(user, "a", inSession)).result.last_value).toBe(1);
+  for (const name of ["b", "c"]) {
+    expect((await runFor(user, name, inSession)).error).toMatchObject({ code: "unknown_variable" });
+  }
+});
+
+test("a program with a mistake, and one that is only checked, leave nothing", async () => {
+  const user = newUser();
+  await runFor(user, "x = 1\nme.gt()", inSession);
+  await runFor(user, "x = 1\nme.get()", { ...inSession, dryRun: true });
+  expect((await runFor(user, "x", inSession)).error).toMatchObject({ code: "unknown_variable" });
+});
+
+test("programs that run at the same time lose none of each other's names", async () => {
+  const user = newUser();
+  const names = Array.from({ length: 8 }, (_, index) => `v${index}`);
+  const answers = await Promise.all(
+    names.map((name) => runFor(user, `${name} = "${name}"\nshared = "${name}"`, inSession)),
+  );
+  expect(answers.every((answer) => !answer.session)).toBe(true);
+  const { result } = await runFor(user, `[${names.join(", ")}, shared]`, inSession);
+  const values = result.last_value as string[];
+  expect(values.slice(0, 8)).toEqual(names);
+  expect(names).toContain(values[8]);
+});
+
+test("what may hold a secret is answered, but never kept: a later use says why it is not there", async () => {
+  const { id, owner } = await newAccount();
+  const program = [
+    `made = auth.service_accounts.create(account_id="${id}", name="Bot")`,
+    "copy = [made.token]",
+    "me = me.get()",
+    "mixed = {'who': me.id, 'text': f'{copy[0]}!'}",
+    "made.token",
+  ].join("\n");
+  const { result, session, status } = await runFor(owner, program, inSession);
+  expect(status).toBe("completed");
+  expect(session?.not_kept.map(({ name, code }) => `${name} ${code}`)).toEqual([
+    "made secret",
+    "copy secret",
+    "mixed secret",
+  ]);
+  const stored = JSON.stringify(await testTable().between(`PRINCIPAL#${owner.id}`, "!", "~"));
+  expect(stored).toContain(owner.id);
+  expect(stored).not.toContain(result.last_value);
+  const later = await runFor(owner, "mixed", inSession);
+  expect(later.error).toMatchObject({ code: "unknown_variable", message: expect.stringContaining("held a secret") });
+  await runFor(owner, "made = 'plain'", inSession);
+  expect((await runFor(owner, "made", inSession)).result.last_value).toBe("plain");
+});
+
+test("an answer without a secret is kept, though the function shows one to others", async () => {
+  const { id, owner } = await newAccount();
+  const made = `credentials.add(account_id="${id}", name="Printer", `;
+  const { session, status } = await runFor(
+    owner,
+    `own = ${made}value="Correct-Horse-9-Staple")\nours = ${made}generate=true)\nboth = [own.id, ours.id]`,
+    inSession,
+  );
+  expect(status).toBe("completed");
+  expect(session?.not_kept.map(({ name, code }) => `${name} ${code}`)).toEqual(["ours secret", "both secret"]);
+  expect((await runFor(owner, "own.name", inSession)).result.last_value).toBe("Printer");
+});
+
+test("a session keeps 262,144 bytes: what has no room is told, the effects stand, and the old value is gone", async () => {
+  const user = newUser();
+  const text = "a".repeat(50_000);
+  await runFor(user, "x = 'old'\nother = 1", inSession);
+  const program = `x = "${text}"\nx = x + x + x + x + x + x\nsmall = 2\nme.get()`;
+  const { status, session } = await runFor(user, program, inSession);
+  expect(status).toBe("completed");
+  expect(session).toEqual({
+    not_kept: [{ name: "x", code: "session_too_large", message: expect.stringContaining(String(sessionLimitBytes)) }],
+  });
+  expect((await runFor(user, "[other, small]", inSession)).result.last_value).toEqual([1, 2]);
+  expect((await runFor(user, "x", inSession)).error?.message).toContain("had no room in the session");
+});
+
+test("names without end do not fill more than the session's room", async () => {
+  const user = newUser();
+  const lines = Array.from({ length: 5_000 }, (_, index) => `v${index}=""`);
+  for (const start of [0, 5_000, 10_000]) {
+    const program = lines.map((line, index) => line.replace(`v${index}`, `v${start + index}`)).join("\n");
+    expect((await runFor(user, program, inSession)).status).toBe("completed");
+  }
+  const [item] = await testTable().between(`PRINCIPAL#${user.id}`, "SESSION#", "SESSION#~");
+  expect(Buffer.byteLength(String(item?.["variables"]))).toBeLessThan(sessionLimitBytes + 40_000);
+});
+
+test("values without end that share their parts are not measured one by one", async () => {
+  const user = newUser();
+  const names = Array.from({ length: 4_000 }, (_, index) => `v${index} = x`).join("\n");
+  const program = `y = "${"a".repeat(20_000)}"\nx = [${"y,".repeat(100)}]\n${names}\nlast = 1`;
+  const { status, session } = await runFor(user, program, inSession);
+  expect(status).toBe("completed");
+  expect(session).toMatchObject({ not_kept_total: 4_001 });
+  expect(session?.not_kept).toHaveLength(20);
+  expect((await runFor(user, "last", inSession)).result.last_value).toBe(1);
+});
+
+test("a session that cannot be stored fails no program: its answer says what was not kept", async () => {
+  const door = codeDoor(newUser());
+  const table = { ...door.table, attempt: () => Promise.reject(new Error("the table is away")) };
+  const answer = await execute({ code: "x = me.get()", requestId: "r", sessionId }, { ...door, table });
+  expect(answer).toMatchObject({ status: "completed", session: { not_kept: [{ name: "x", code: "not_stored" }] } });
+});
+
+test("auth.session.get shows what the programs before left, end forgets it, authenticate begins it", async () => {
+  const user = newUser();
+  const none = await runFor(user, "auth.session.get()", inSession);
+  const principal = { type: "user", id: user.id, email: `${user.id}@example.com` };
+  const empty = { session_id: sessionId, principal, variables: [] };
+  expect(none.result.last_value).toEqual({ ...empty, created_at: null, last_used_at: null, expires_at: null });
+  const begun = await runFor(user, "auth.session.authenticate()", inSession);
+  expect(begun.result.last_value).toMatchObject({ ...empty, created_at: expect.stringContaining("T") });
+  await runFor(user, "x = 'abc'\ny = [1]", inSession);
+  const { result } = await runFor(user, "auth.session.get().variables", inSession);
+  expect(result.last_value).toEqual([
+    { name: "x", type: "string", bytes: 21 },
+    { name: "y", type: "list", bytes: 19 },
+  ]);
+  const ended = await runFor(user, "a = 1\nauth.session.end()\nb = [x, 2]", inSession);
+  expect(ended).toMatchObject({ status: "completed", result: { last_value: {} } });
+  const after = await runFor(user, "[v.name for v in auth.session.get().variables]", inSession);
+  expect(after.result.last_value).toEqual(["b"]);
+});
+
+test("without a session its functions are refused before anything runs", async () => {
+  const { error, responses } = await runFor(newUser(), "me.get()\nauth.session.get()");
+  expect(responses).toEqual([]);
+  expect(error).toMatchObject({ code: "no_session", line: 2, message: expect.stringContaining("session_id") });
+});

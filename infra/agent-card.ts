@@ -1,6 +1,6 @@
 import { catalogue } from "../functions/code/catalogue.ts";
-import type { CodeFunction } from "../functions/code/catalogue/code-function.ts";
 import { exampleOf } from "../functions/code/catalogue/example.ts";
+import type { CodeFunction } from "../functions/code/catalogue/function.ts";
 import { dataType, textType } from "../functions/code/protocols/a2a/message.ts";
 import { a2aVersion } from "../functions/code/protocols/a2a/rpc.ts";
 import { productName } from "../shared/product-name.ts";

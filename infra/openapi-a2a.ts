@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { route } from "../functions/code/protocols/a2a/a2a.ts";
+import { route } from "../functions/code/protocols/a2a/route.ts";
 import type { Route } from "../shared/route.ts";
 
 const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id, echoed in the answer." });

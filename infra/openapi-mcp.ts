@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { ToolArguments } from "../functions/code/protocols/mcp/tool.ts";
+import { ToolArguments } from "../functions/code/protocols/mcp/tools.ts";
 import { defineRoute } from "../shared/route.ts";
 
 const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id, echoed in the answer." });

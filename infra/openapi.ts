@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
 
-import { functionsRoute } from "../functions/code/functions-route.ts";
+import { functionsRoute } from "../functions/code/handler.ts";
 import { routes } from "../functions/routes.ts";
 import { limitClasses } from "../shared/limits/classes.ts";
 import { productName } from "../shared/product-name.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { functionsRoute } from "../functions/code/functions-route.ts";
+import { functionsRoute } from "../functions/code/handler.ts";
 import { sourceLimitBytes } from "../functions/code/language/lexer.ts";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/route.ts";

@@ -1,7 +1,7 @@
 import { routes } from "../routes.ts";
-import { catalogueOf, type Catalogue } from "./catalogue/code-function.ts";
-import { discoveryRoutes } from "./catalogue/discovery.ts";
-import { sessionRoutes } from "./sessions/session-functions.ts";
+import { catalogueOf, type Catalogue } from "./catalogue/function.ts";
+import { discoveryRoutes } from "./catalogue/routes.ts";
+import { sessionRoutes } from "./sessions/routes.ts";
 
 /** What code mode offers: every route, and what is about programs themselves. */
 export const catalogue: Catalogue = catalogueOf([...routes, ...sessionRoutes, ...discoveryRoutes(() => catalogue)]);

@@ -1,10 +1,16 @@
 import type { Response } from "../../shared/answer.ts";
 import { http } from "../../shared/http.ts";
-import { requireHonoured, type Door } from "../../shared/invoke.ts";
-import { lambda, type Handler, type Request } from "../../shared/lambda.ts";
-import { functionsRoute } from "./functions-route.ts";
-import { a2a } from "./protocols/a2a/a2a.ts";
-import { checkPage, mcp, unreadable } from "./protocols/mcp/mcp.ts";
+import { type Door, requireHonoured } from "../../shared/invoke.ts";
+import { type Handler, type Request, lambda } from "../../shared/lambda.ts";
+import { catalogue } from "./catalogue.ts";
+import { a2a } from "./protocols/a2a/route.ts";
+import { checkPage, mcp, unreadable } from "./protocols/mcp/server.ts";
+
+const listed = catalogue.get("functions.list");
+if (!listed) throw new Error("functions.list is gone");
+
+/** `functions.list`, which is a REST route as well. */
+export const functionsRoute = listed.route;
 
 const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/mcp");
 

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { catalogue } from "../../functions/code/catalogue.ts";
 import { check } from "../../functions/code/checker/checker.ts";
-import { evaluate } from "../../functions/code/execution/evaluator.ts";
+import { explain } from "../../functions/code/execution/diagnostics.ts";
 import { execute } from "../../functions/code/execution/execute.ts";
-import { explain } from "../../functions/code/execution/explain.ts";
-import { runSteps } from "../../functions/code/execution/runner.ts";
+import { evaluate } from "../../functions/code/execution/program.ts";
+import { runSteps } from "../../functions/code/execution/scheduler.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { createAccount, createClient } from "../../shared/accounts/operate.ts";
 import type { Principal } from "../../shared/auth/principal.ts";

@@ -1,7 +1,7 @@
 import { catalogue } from "../../functions/code/catalogue.ts";
 import { check } from "../../functions/code/checker/checker.ts";
-import { runSteps } from "../../functions/code/execution/runner.ts";
-import { LanguageError } from "../../functions/code/language/mistake.ts";
+import { runSteps } from "../../functions/code/execution/scheduler.ts";
+import { LanguageError } from "../../functions/code/language/errors.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { anyProgram, names, randomOf } from "../support/code-programs.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
-import { functionsRoute } from "../../functions/code/functions-route.ts";
+import { functionsRoute } from "../../functions/code/handler.ts";
 import { routes } from "../../functions/routes.ts";
 import { InvalidInput, type ValidationError } from "../../shared/errors.ts";
 import { parseInput } from "../../shared/input.ts";

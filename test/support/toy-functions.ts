@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/code-function.ts";
+import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/function.ts";
 import { check } from "../../functions/code/checker/checker.ts";
-import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/evaluator.ts";
-import { explain } from "../../functions/code/execution/explain.ts";
+import { explain } from "../../functions/code/execution/diagnostics.ts";
+import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/program.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { Problem } from "../../shared/errors.ts";
 import type { Door } from "../../shared/invoke.ts";

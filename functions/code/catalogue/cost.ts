@@ -1,4 +1,4 @@
-import type { CodeFunction } from "./code-function.ts";
+import type { CodeFunction } from "./function.ts";
 
 export const scoreLimit = 1000;
 

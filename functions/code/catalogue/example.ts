@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
+import { argumentsIn, parts, type CodeFunction } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 

@@ -1,5 +1,5 @@
-import { nearest } from "../language/nearest.ts";
-import type { Catalogue, CodeFunction } from "./code-function.ts";
+import { nearest } from "../language/spelling.ts";
+import type { Catalogue, CodeFunction } from "./function.ts";
 
 const shown = 10;
 /** What a word of the query counts where it is found, and how much of that where it only begins a word, or is misspelt. */

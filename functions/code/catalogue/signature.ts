@@ -1,8 +1,64 @@
 import * as z from "zod";
 
 import type { Route } from "../../../shared/route.ts";
-import { argumentsIn, parts, type CodeFunction } from "./code-function.ts";
-import { typeText } from "./type-text.ts";
+import { type CodeFunction, argumentsIn, parts } from "./function.ts";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+type Options = {
+  /** Shows what a text may look like, where the schema says so, in place of how long it may be. */
+  examples?: boolean;
+};
+
+/** A JSON schema as a person would say it: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
+export function typeText(
+  schema: Schema | boolean,
+  definitions: Record<string, Schema> = {},
+  options: Options = {},
+): string {
+  if (typeof schema === "boolean") return "anything";
+  const inner = (part: Schema | boolean): string => typeText(part, definitions, options);
+  const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
+  if (referred) return inner(referred);
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return [...new Set(choices.map(inner))].join(" or ");
+  switch (schema.type) {
+    case "array":
+      return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? inner(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
+    case "object":
+      return schema.properties ? `dict {${members(schema, inner)}}` : "dict";
+    case "string": {
+      const [like] = options.examples ? (schema.examples ?? []) : [];
+      if (typeof like === "string") return `string (such as ${JSON.stringify(like)})`;
+      return `string${schema.format === undefined ? range(schema.minLength, schema.maxLength, " characters") : ` (${schema.format})`}`;
+    }
+    case "integer":
+    case "number":
+      return schema.type + range(schema.minimum, schema.maximum);
+    case undefined:
+      return "anything";
+    default:
+      return [schema.type].flat().join(" or ");
+  }
+}
+
+const members = (schema: Schema, inner: (part: Schema | boolean) => string): string =>
+  Object.entries(schema.properties ?? {})
+    .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
+    .join(", ");
+
+/** zod gives every integer the bounds of safe integers: those say nothing. */
+const bound = (value: number | undefined): number | undefined =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
+
+function range(from: number | undefined, to: number | undefined, unit = ""): string {
+  const [least, most] = [bound(from), bound(to)];
+  if (least === undefined && most === undefined) return "";
+  if (most === undefined) return ` (at least ${least}${unit})`;
+  return least === undefined ? ` (at most ${most}${unit})` : ` (${least} to ${most}${unit})`;
+}
 
 /** One argument of a function, as a caller needs to know it. */
 export const Parameter = z.object({

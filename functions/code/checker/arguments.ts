@@ -1,11 +1,158 @@
+import * as z from "zod";
+
 import { InvalidInput, type ValidationError } from "../../../shared/errors.ts";
-import { parseInput, type RawInput } from "../../../shared/input.ts";
-import { rawInput, type CodeFunction } from "../catalogue/code-function.ts";
-import { isDict } from "../interpreter/value.ts";
-import type { Mistake } from "../language/mistake.ts";
-import type { Call } from "../language/syntax.ts";
-import { invalidArguments, positional, unknownArgument } from "./argument-mistakes.ts";
-import { literalOf, type ConstantOf, type Literal } from "./literal-arguments.ts";
+import { type RawInput, parseInput } from "../../../shared/input.ts";
+import { type CodeFunction, argumentsIn, parts, rawInput } from "../catalogue/function.ts";
+import { parametersOf } from "../catalogue/signature.ts";
+import { isDict } from "../interpreter/values.ts";
+import { type Argument, type Call, type Expression, written } from "../language/ast.ts";
+import type { Mistake } from "../language/errors.ts";
+import { clip } from "../language/messages.ts";
+import { nearest } from "../language/spelling.ts";
+import { type Literal, type ValueOf, literalOf, partIn, positionIn } from "./constants.ts";
+import { type Budget, type Schema, type Shape, type Type, memberShape, typesIn, typesOf } from "./types.ts";
+
+/** Where a value does not fit, what it is, and what would fit. */
+type Misfit = { path: (string | number)[]; is: Type; wanted: Type[]; shape: Shape };
+
+type Parameters = { properties: Record<string, Schema | boolean>; definitions: Record<string, Schema> };
+const known = new WeakMap<CodeFunction, Parameters>();
+
+function parameterTypes(fn: CodeFunction): Parameters {
+  const found = known.get(fn);
+  if (found) return found;
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(fn.route, part))));
+  const { properties = {}, $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+  const parameters = { properties, definitions: $defs };
+  known.set(fn, parameters);
+  return parameters;
+}
+
+/** Why an argument of this shape is none that the function takes, whatever the run brings; undefined where it may be. */
+export function misfitOf(fn: CodeFunction, name: string, shape: Shape, budget: Budget): Misfit | undefined {
+  const { properties, definitions } = parameterTypes(fn);
+  const find = (shape: Shape, schema: Schema | boolean | undefined, path: (string | number)[]): Misfit | undefined => {
+    budget.left -= 1;
+    if (typeof schema !== "object" || budget.left < 0) return undefined;
+    const inner = schema.$ref === undefined ? schema : definitions[schema.$ref.replace("#/$defs/", "")];
+    const wanted = inner && typesIn(inner, definitions);
+    const types = typesOf(shape);
+    if (!inner || !wanted || !types) return undefined;
+    if ([...types].every((type) => !wanted.has(type)) && !mayBothBeNull(shape, inner)) {
+      const [is = "null"] = types;
+      return { path, is, wanted: [...wanted], shape };
+    }
+    for (const [key, member] of shape.members ?? []) {
+      const misfit = find(member, inner.properties?.[key], [...path, key]);
+      if (misfit) return misfit;
+    }
+    const items = Array.isArray(inner.items) ? undefined : inner.items;
+    for (const [index, item] of (shape.items ?? (shape.item ? [shape.item] : [])).entries()) {
+      const misfit = find(item, items, [...path, index]);
+      if (misfit) return misfit;
+    }
+    return undefined;
+  };
+  return find(shape, properties[name], [name]);
+}
+
+const isNullable = (schema: Schema | undefined): boolean => {
+  const choices = schema?.anyOf ?? schema?.oneOf ?? [];
+  return schema?.type === "null" || choices.some((choice) => typeof choice === "object" && choice.type === "null");
+};
+/** A result that may be null fits where null does. */
+const mayBothBeNull = ({ schema }: Shape, wanted: Schema): boolean => isNullable(schema) && isNullable(wanted);
+
+/** What is most likely meant where a value does not fit, as a sentence to follow another; `of` is how the program calls it. */
+function mendingOf({ is, wanted, shape }: Misfit, of: string): string {
+  if (!wanted.includes("string")) return "";
+  if (is === "number" || is === "boolean") return ` Write f"{${of}}".`;
+  const member = is === "dict" ? memberShape(shape, "id") : undefined;
+  const isText = member && "shape" in member && typesOf(member.shape)?.has("string");
+  return isText ? ` Did you mean ${of}.id?` : "";
+}
+
+/** What a call is given, as far as it is known, and where that is written. */
+type Given = { values: ReadonlyMap<string, unknown>; literals?: ReadonlyMap<string, Literal> };
+
+/** The mistakes of arguments that their function does not take; what is missing beside each other is one of them. */
+function invalidArguments(errors: readonly ValidationError[], call: Call, fn: CodeFunction, given: Given): Mistake[] {
+  const groups = Map.groupBy(errors, (error) => {
+    if (error.type !== "missing") return error;
+    return error.loc.length === 2 ? "" : JSON.stringify(error.loc.slice(0, -1));
+  });
+  return [...groups.values()].map((group) => invalidArgument(group, call, fn, given));
+}
+
+const shownNames = 20;
+
+/** One mistake, shown where the value is written. */
+function invalidArgument(
+  errors: readonly ValidationError[],
+  call: Call,
+  fn: CodeFunction,
+  { values, literals }: Given,
+): Mistake {
+  const [{ loc: [, name = "", ...path], msg, type } = noError] = errors;
+  const mistake = { function: call.name, detail: errors };
+  const argument = call.args.find((given) => given.name === name);
+  const names = errors.slice(0, shownNames).map(({ loc }) => clip(String(loc.at(-1))));
+  if (type === "missing" && !argument) {
+    const message = `${call.name} needs the ${names.length > 1 ? "arguments" : "argument"} ${names.join(", ")}.`;
+    return { ...mistake, code: "missing_argument", message, at: call.at };
+  }
+  const at = literals?.get(String(name))?.placeOf(path) ?? (argument ? positionIn(argument.value, path) : call.at);
+  const where = argument && at.line < argument.at.line ? ` (line ${argument.at.line})` : "";
+  const isNone = path.length === 0 && values.get(String(name)) === null;
+  const mayBeLeftOut = isNone && parametersOf(fn).some((one) => one.name === name && !one.required);
+  const of = (path: readonly (string | number)[]) =>
+    `${call.name} does not take this ${shownPath([name, ...path])}${where}`;
+  const message = mayBeLeftOut
+    ? `${call.name} does not take None as ${name}${where}: leave the argument out.`
+    : names.length > 1
+      ? `${of(path.slice(0, -1))}: it lacks ${names.join(", ")}.`
+      : `${of(path)}: ${ended(clip(msg, 300))}`;
+  return { ...mistake, code: "invalid_argument", message, at };
+}
+
+const noError: ValidationError = { loc: [], msg: "", type: "" };
+const ended = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`);
+
+const shownPath = ([name = "", ...path]: readonly (string | number)[]): string =>
+  [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
+
+/** The mistake of an argument whose value only the run knows, but of what type it is. */
+export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Mistake {
+  const [name = "", ...path] = misfit.path;
+  const part = partIn(value, path);
+  const of = written(part);
+  const mending = /^(?:name|path|call)$/.test(part.kind) ? mendingOf(misfit, of) : "";
+  const wanted = `it takes a ${misfit.wanted.join(" or ")}`;
+  return {
+    code: "invalid_argument",
+    message: `${call.name} does not take this ${shownPath([name, ...path])}: ${wanted}, and ${of} is a ${misfit.is}.${mending}`,
+    at: positionIn(value, path),
+    function: call.name,
+  };
+}
+
+/** A value without a name: the name that stands at its place is the one that is most likely meant. */
+function positional({ at }: Argument, place: number, fn: CodeFunction): Mistake {
+  const name = [...fn.places.keys()][place];
+  const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
+  const message = `${fn.route.name} takes its arguments by name, as \`name=value\`. ${hint}`;
+  return { code: "positional_argument", message, at, function: fn.route.name };
+}
+
+function unknownArgument({ name, at }: Argument, fn: CodeFunction): Mistake {
+  const meant = nearest(name, fn.places.keys()) ?? nearest(snake(name), fn.places.keys());
+  const takes = fn.places.size === 0 ? " It takes no arguments." : ` It takes ${[...fn.places.keys()].join(", ")}.`;
+  const hint = meant === undefined ? takes : ` Did you mean ${meant}?`;
+  const message = `${fn.route.name} has no argument ${clip(name)}.${hint}`;
+  return { code: "unknown_argument", message, at, function: fn.route.name };
+}
+
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** What is known of the arguments of a call before it runs. */
 type CheckedArguments = {
@@ -16,7 +163,7 @@ type CheckedArguments = {
 };
 
 /** What is wrong with the arguments of a call as far as they are known before it runs; `constantOf` knows variables. */
-export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ConstantOf): CheckedArguments {
+export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ValueOf): CheckedArguments {
   const mistakes = call.args.flatMap((given, place) =>
     fn.places.has(given.name) ? [] : [given.name === "" ? positional(given, place, fn) : unknownArgument(given, fn)],
   );

@@ -1,11 +1,194 @@
-import type { CodeFunction } from "../catalogue/code-function.ts";
 import { scoreLimit, scoreUnit } from "../catalogue/cost.ts";
-import type { Mistake } from "../language/mistake.ts";
-import { clip } from "../language/sentences.ts";
-import type { Call, Program, Statement } from "../language/syntax.ts";
-import { callsIn } from "../language/walk.ts";
-import { Inspection } from "./inspect.ts";
-import type { Surroundings } from "./variables.ts";
+import type { CodeFunction } from "../catalogue/function.ts";
+import { itemLimit, tooManyItems } from "../interpreter/interpreter.ts";
+import { typeOf } from "../interpreter/values.ts";
+import {
+  type Call,
+  type Comprehension,
+  type Expression,
+  type Name,
+  type Operation,
+  type Path,
+  type Program,
+  type Statement,
+  callsIn,
+  leadingMembers,
+  partsOf,
+  written,
+} from "../language/ast.ts";
+import type { Mistake } from "../language/errors.ts";
+import { clip } from "../language/messages.ts";
+import { CallInspection } from "./calls.ts";
+import { boundOf, callsForTooMany } from "./complexity.ts";
+import { Complaints } from "./diagnostics.ts";
+import { OperandInspection, operationShape, stepOf } from "./operations.ts";
+import { type Bound, Guards, Known, type Surroundings, Variables } from "./scope.ts";
+import { type Shape, isPage, itemShape, listShape, shapeOfType } from "./types.ts";
+import { misstep, noVariable } from "./unknown-names.ts";
+
+const misplacedRange = "range(n) stands only after the `in` of a comprehension.";
+
+/** Walks over the statements of a program in their order, and notes what is wrong with them and what they may cost. */
+class Inspection {
+  readonly complaints = new Complaints();
+  /** What the calls so far count together at most. */
+  units = 0;
+  readonly #surroundings: Surroundings;
+  readonly #variables: Variables;
+  readonly #guards = new Guards();
+  readonly #known: Known;
+  readonly #calls: CallInspection;
+  readonly #operands: OperandInspection;
+  #needs = new Map<string, number | undefined>();
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    this.#variables = new Variables(surroundings);
+    this.#known = new Known(this.#variables, this.#guards);
+    this.#operands = new OperandInspection(this.#known, this.#guards, this.complaints);
+    this.#calls = new CallInspection(surroundings, this.#variables, this.#known, this.complaints);
+  }
+
+  /** The accounts that calls are about, as far as that is known. */
+  get accounts(): ReadonlyMap<Call, string> {
+    return this.#calls.accounts;
+  }
+
+  /** What a statement needs of those before it. */
+  statement({ target, value }: Statement, place: number): Map<string, number | undefined> {
+    this.#needs = new Map();
+    const shape = this.#shapeOf(value, new Map(), 1);
+    if (target !== undefined) this.#variables.assign(target, value, { place, shape });
+    return this.#needs;
+  }
+
+  #shapeOf(node: Expression, bound: Bound, factor: number): Shape {
+    switch (node.kind) {
+      case "name":
+        return this.#variable(node, bound);
+      case "path":
+        return this.#follow(node, bound, factor);
+      case "comprehension":
+        return this.#comprehension(node, bound, factor);
+      case "range":
+        this.complaints.add("misplaced_range", node.at, () => misplacedRange);
+        return {};
+      case "list":
+        return listShape(
+          node.items.map((item) => this.#shapeOf(item, bound, factor)),
+          this.#variables.budget,
+        );
+      case "dict":
+        return this.#operands.dict(node, bound, (part) => this.#shapeOf(part, bound, factor));
+      case "operation":
+        return this.#operation(node, bound, factor);
+      case "call":
+        return this.#call(node, bound, factor);
+      case "literal":
+        return shapeOfType(typeOf(node.value));
+      case "format":
+        for (const part of partsOf(node)) this.#shapeOf(part, bound, factor);
+        return shapeOfType("string");
+      default:
+        return this.#operands.operand(node, this.#shapeOf(node.of, bound, factor));
+    }
+  }
+
+  #operation(node: Operation, bound: Bound, factor: number): Shape {
+    const { operator, operands, at } = node;
+    const isChoice = operator === "and" || operator === "or";
+    this.#guards.note(node);
+    const shapes = operands.map((operand, place) => {
+      if (isChoice && place > 0) this.#guards.enter(operands[place - 1]);
+      return this.#shapeOf(operand, bound, factor);
+    });
+    if (isChoice) this.#guards.leave(operands.length - 1);
+    const { shape, wrong } = operationShape(operator, shapes, {
+      budget: this.#variables.budget,
+      isCertain: this.#guards.isCertain,
+    });
+    if (wrong !== undefined) this.complaints.add("type_error", at, () => wrong);
+    return shape;
+  }
+
+  #call(call: Call, bound: Bound, factor: number): Shape {
+    const { shape, units } = this.#calls.inspect(call, bound, (value) => this.#shapeOf(value, bound, factor));
+    this.units += factor * units;
+    return shape;
+  }
+
+  #variable({ name, at }: Name, bound: Bound, members: readonly string[] = []): Shape {
+    const shape = bound.get(name);
+    if (shape) return shape;
+    const variable = this.#variables.get(name);
+    if (variable) {
+      this.#needs.set(name, variable.place);
+      return variable.shape;
+    }
+    const { session, catalogue } = this.#surroundings;
+    this.complaints.add("unknown_variable", at, () => {
+      const variables = [...bound.keys(), ...this.#variables.names()];
+      return noVariable(name, members, { variables, gone: session?.get(name), catalogue });
+    });
+    return {};
+  }
+
+  #follow(node: Path, bound: Bound, factor: number): Shape {
+    const { of, steps } = node;
+    let shape =
+      of.kind === "name" ? this.#variable(of, bound, leadingMembers(steps)) : this.#shapeOf(of, bound, factor);
+    for (const [place, step] of steps.entries()) {
+      const index = step.kind === "index" ? this.#shapeOf(step.index, bound, factor) : {};
+      const key = this.#known.key(step, bound);
+      const stepped = stepOf(shape, key, index);
+      const isAllowed = "shape" in stepped || this.#guards.allow(stepped, shape, of, key);
+      if (!isAllowed) {
+        this.complaints.add("no_such_member", step.at, () => misstep(stepped, key, written(node, place)));
+      }
+      shape = "shape" in stepped ? stepped.shape : {};
+    }
+    return shape;
+  }
+
+  #comprehension(node: Comprehension, outer: Bound, outerFactor: number): Shape {
+    const bound = new Map(outer);
+    let [factor, most] = [outerFactor, 1];
+    for (const [place, clause] of node.clauses.entries()) {
+      if (clause.kind === "if") {
+        this.#shapeOf(clause.test, bound, factor);
+        this.#guards.enter(clause.test);
+        continue;
+      }
+      const { over } = clause;
+      const shape = this.#shapeOf(over.kind === "range" ? over.of : over, bound, factor);
+      const count = over.kind === "range" ? this.#operands.count(over, shape, bound) : undefined;
+      bound.set(clause.name, over.kind === "range" ? shapeOfType("number") : this.#itemsOf(over, shape));
+      const items = boundOf(over, shape, count);
+      // A call is made for no more items than that: a comprehension that goes over more of them fails.
+      factor *= Math.min(items, itemLimit);
+      most *= items;
+      if (callsForTooMany(node, place, count)) {
+        this.complaints.add("too_many_items", clause.at, () => tooManyItems(items));
+      }
+      this.#guards.enter();
+    }
+    const item = this.#shapeOf(node.element, bound, factor);
+    this.#guards.leave(node.clauses.length);
+    return { type: "list", most, item };
+  }
+
+  #itemsOf(over: Expression, shape: Shape): Shape {
+    const stepped = itemShape(shape);
+    if ("shape" in stepped) return stepped.shape;
+    this.complaints.add("type_error", over.at, () => {
+      const of = written(over);
+      const hint = isPage(shape) ? `: its items are in ${of}.items` : "";
+      const type = "type" in stepped ? stepped.type : "dict";
+      return `A comprehension goes over a list, and ${of} is a ${type}${hint}.`;
+    });
+    return {};
+  }
+}
 
 /** A call whose function exists, and its place among the calls in the order in which they are made. */
 export type Site = {

@@ -1,7 +1,6 @@
-import { itemLimit } from "../interpreter/machine.ts";
-import type { Comprehension, Expression } from "../language/syntax.ts";
-import { callsAfter } from "../language/walk.ts";
-import type { Shape } from "./shape.ts";
+import { itemLimit } from "../interpreter/interpreter.ts";
+import { type Comprehension, type Expression, callsAfter } from "../language/ast.ts";
+import type { Shape } from "./types.ts";
 
 /** More than any program could go over; products of it are still numbers. */
 const mostItems = 1_000_000_000;

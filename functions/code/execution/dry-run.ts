@@ -5,7 +5,7 @@ import type { Route } from "../../../shared/route.ts";
 import { gathered } from "../../../shared/table/gathered.ts";
 import type { Site } from "../checker/checker.ts";
 import type { DryCall } from "../envelope.ts";
-import { permissionsOf } from "./standing.ts";
+import { permissionsOf } from "./held-permissions.ts";
 
 /**
  * The calls of a program in the order in which they are made, each with whether the caller holds what it needs. That is

@@ -1,8 +1,8 @@
 import type { Site, Step } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
-import { LanguageError, type Mistake } from "../language/mistake.ts";
-import type { Call, Position } from "../language/syntax.ts";
-import type { Outcome } from "./runner.ts";
+import type { Call, Position } from "../language/ast.ts";
+import { LanguageError, type Mistake } from "../language/errors.ts";
+import type { Outcome } from "./scheduler.ts";
 
 export const resultLimitBytes = 1_048_576;
 /** Escaped, an answer may be as many times as long: with all the rest it stays below the 6 MB that a Lambda may answer. */

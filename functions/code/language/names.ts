@@ -1,6 +1,6 @@
-import { LanguageError } from "./mistake.ts";
-import { says } from "./sentences.ts";
-import type { Position } from "./syntax.ts";
+import type { Position } from "./ast.ts";
+import { LanguageError } from "./errors.ts";
+import { says } from "./messages.ts";
 
 export const constants = new Map([
   ["True", true],

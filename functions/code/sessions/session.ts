@@ -5,9 +5,63 @@ import * as z from "zod";
 import { Problem } from "../../../shared/errors.ts";
 import { backOff } from "../../../shared/table/back-off.ts";
 import type { Table } from "../../../shared/table/table.ts";
-import type { Key } from "../../../shared/table/writes.ts";
-import { sizeOf } from "../interpreter/work.ts";
-import { isNoted, listedIn, listKey, noteUse, unlist, usedForMs } from "./session-list.ts";
+import type { Item, Key } from "../../../shared/table/writes.ts";
+import { sizeOf } from "../interpreter/budget.ts";
+import { typeOf } from "../interpreter/values.ts";
+
+/*
+ * Access patterns
+ *   the sessions of a principal, and when each was used last   PRINCIPAL#<principal id> / SESSIONS
+ */
+const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
+
+/** Uses within a second are one: programs in a row are not noted each. */
+const notedMs = 1_000;
+/** Whether a use that was noted at `usedAt` is as good as one at `now`. */
+const isNoted = (usedAt: number, now: number): boolean => usedAt + notedMs > now;
+/** How long a session lives after a use that was noted: an hour after every use, and no second longer. */
+const usedForMs = 3_600_000 + notedMs;
+/** How many sessions of a principal live at a time. */
+const mostSessions = 100;
+
+const prefix = "s_";
+const List = z.record(z.string(), z.unknown());
+
+/** When each session was used last, by its name. */
+const listedIn = (item: Item | undefined): Map<string, number> =>
+  new Map(
+    Object.entries(List.parse(item ?? {})).flatMap(([name, usedAt]) =>
+      name.startsWith(prefix) && typeof usedAt === "number" ? [[name.slice(prefix.length), usedAt] as const] : [],
+    ),
+  );
+
+/**
+ * Notes that a session was used at `now`, where its last use is not noted yet. Answers the sessions that
+ * end by that, those that were not used for the longest time: of one principal no more than `mostSessions` live.
+ */
+async function noteUse(
+  table: Table,
+  principalId: string,
+  { name, usedAt }: { name: string; usedAt: number },
+  listed: ReadonlyMap<string, number>,
+  now: number,
+): Promise<string[]> {
+  if (listed.has(name) && isNoted(usedAt, now)) return [];
+  const others = [...listed].filter(([other]) => other !== name).toSorted(([, a], [, b]) => b - a);
+  const live = others.filter(([, at]) => at + usedForMs > now);
+  const ended = live.slice(mostSessions - 1).map(([other]) => other);
+  const kept = new Set(live.slice(0, mostSessions - 1).map(([other]) => other));
+  await table.attempt({
+    update: listKey(principalId),
+    set: { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) },
+    remove: others.flatMap(([other]) => (kept.has(other) ? [] : [`${prefix}${other}`])),
+  });
+  return ended;
+}
+
+/** Takes a session from the list. */
+const unlist = async (table: Table, principalId: string, name: string): Promise<void> =>
+  void (await table.attempt({ update: listKey(principalId), remove: [`${prefix}${name}`] }));
 
 /*
  * Access patterns
@@ -27,7 +81,7 @@ const measuredBytes = 4 * sessionLimitBytes;
 const mostAttempts = 10;
 
 /** Why a variable that a program made is not there any more. */
-export type Gone = "secret" | "session_too_large";
+type Gone = "secret" | "session_too_large";
 
 const Kept = z.union([z.object({ value: z.unknown() }), z.object({ gone: z.enum(["secret", "session_too_large"]) })]);
 /** A variable as it is kept: its value, or why that is not. */
@@ -163,7 +217,7 @@ export async function endSession({ table, principalId, sessionId }: SessionPlace
 const textOf = (variables: ReadonlyMap<string, Kept>): string => JSON.stringify(Object.fromEntries(variables));
 
 /** How much of the session's room a variable takes. */
-export const bytesOf = (name: string, kept: Kept): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
+const bytesOf = (name: string, kept: Kept): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
 
 /** The variables with their changes, as far as there is room: what has none is noted as gone, as far as that has. */
 function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map<string, Kept> {
@@ -186,3 +240,24 @@ function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map
   }
   return variables;
 }
+
+/** Why a variable is not there, for whoever asks for it. */
+export const reasonOf: Record<Gone, string> = {
+  secret:
+    "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
+  session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
+};
+
+/** The names a program may use: with the reason where the value is gone. */
+export const namesOf = ({ variables }: Session): Map<string, string | undefined> =>
+  new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? reasonOf[kept.gone] : undefined]));
+
+/** The values that are there. */
+export const valuesOf = ({ variables }: Session): Map<string, unknown> =>
+  new Map([...variables].flatMap(([name, kept]) => ("value" in kept ? [[name, kept.value] as const] : [])));
+
+/** The variables that are there, as `auth.session.get` shows them. */
+export const shownVariables = ({ variables }: Session): { name: string; type: string; bytes: number }[] =>
+  [...variables].flatMap(([name, kept]) =>
+    "value" in kept ? [{ name, type: typeOf(kept.value), bytes: bytesOf(name, kept) }] : [],
+  );

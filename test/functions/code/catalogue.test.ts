@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
-import { catalogueOf, rawInput } from "../../../functions/code/catalogue/code-function.ts";
+import { catalogueOf, rawInput } from "../../../functions/code/catalogue/function.ts";
 import { parametersOf, signatureOf } from "../../../functions/code/catalogue/signature.ts";
 import { routes } from "../../../functions/routes.ts";
 import { defineRoute, Empty } from "../../../shared/route.ts";

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
-import { literalOf } from "../../../functions/code/checker/literal-arguments.ts";
-import { explain } from "../../../functions/code/execution/explain.ts";
-import { LanguageError, type Mistake } from "../../../functions/code/language/mistake.ts";
+import { literalOf } from "../../../functions/code/checker/constants.ts";
+import { explain } from "../../../functions/code/execution/diagnostics.ts";
+import { LanguageError, type Mistake } from "../../../functions/code/language/errors.ts";
 import { parse } from "../../../functions/code/language/parser.ts";
 import { pieces } from "../../support/code-programs.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { LanguageError, type Mistake } from "../../../functions/code/language/mistake.ts";
+import { LanguageError, type Mistake } from "../../../functions/code/language/errors.ts";
 import { parse } from "../../../functions/code/language/parser.ts";
 
 /** What is wrong with a program, as `line:column message`. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { budgetMs } from "../../../functions/code/execution/evaluator.ts";
+import { budgetMs } from "../../../functions/code/execution/program.ts";
 import { resultLimitBytes } from "../../../functions/code/execution/responses.ts";
 import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { execute, type Run } from "../../../functions/code/execution/execute.ts";
-import { executeOnce } from "../../../functions/code/execution/once.ts";
+import { executeOnce } from "../../../functions/code/execution/replay.ts";
 import { Problem } from "../../../shared/errors.ts";
 import type { Door } from "../../../shared/invoke.ts";
 import type { Charge } from "../../../shared/limits/limiter.ts";

@@ -4,7 +4,7 @@ import { idOfWords } from "../../../../shared/ids.ts";
 import { inWords } from "../../../../shared/words.ts";
 import { CallerId, CodeRequest, type CodeResponse } from "../../envelope.ts";
 import type { Run } from "../../execution/execute.ts";
-import { clip } from "../../language/sentences.ts";
+import { clip } from "../../language/messages.ts";
 import { A2aError } from "./errors.ts";
 
 export const dataType = "application/json";

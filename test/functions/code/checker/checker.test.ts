@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
 import { catalogue } from "../../../../functions/code/catalogue.ts";
-import { catalogueOf } from "../../../../functions/code/catalogue/code-function.ts";
+import { catalogueOf } from "../../../../functions/code/catalogue/function.ts";
 import { check } from "../../../../functions/code/checker/checker.ts";
-import { explain } from "../../../../functions/code/execution/explain.ts";
+import { explain } from "../../../../functions/code/execution/diagnostics.ts";
 import { parse } from "../../../../functions/code/language/parser.ts";
 import { pageQuery } from "../../../../shared/page.ts";
 import { defineRoute, Empty } from "../../../../shared/route.ts";

@@ -2,8 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { executeOnce } from "../../../../functions/code/execution/once.ts";
-import { pack, unpack } from "../../../../functions/code/execution/packed.ts";
+import { executeOnce, pack, unpack } from "../../../../functions/code/execution/replay.ts";
 import { changesOf } from "../../../../shared/changes/record.ts";
 import type { Door } from "../../../../shared/invoke.ts";
 import { runtime } from "../../../../shared/runtime.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { nearest } from "../../../../functions/code/language/nearest.ts";
+import { nearest } from "../../../../functions/code/language/spelling.ts";
 
 const names = ["account_id", "name", "page", "page_size"];
 

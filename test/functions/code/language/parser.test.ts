@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 
-import { literalOf } from "../../../../functions/code/checker/literal-arguments.ts";
-import { LanguageError } from "../../../../functions/code/language/mistake.ts";
+import { literalOf } from "../../../../functions/code/checker/constants.ts";
+import type { Call, Expression } from "../../../../functions/code/language/ast.ts";
+import { LanguageError } from "../../../../functions/code/language/errors.ts";
 import { parse } from "../../../../functions/code/language/parser.ts";
-import type { Call, Expression } from "../../../../functions/code/language/syntax.ts";
 
 /** The call that is a program's first statement. */
 function callIn(program: string): Call {

@@ -2,7 +2,7 @@ import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 
 import type { CallResponse, CodeResponse } from "../../../../../functions/code/envelope.ts";
-import { brief } from "../../../../../functions/code/protocols/mcp/brief.ts";
+import { brief } from "../../../../../functions/code/protocols/mcp/results.ts";
 import { request } from "../../../../support/request.ts";
 import { newAccount, type Account } from "../../../../support/world.ts";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { eraOf, refuseByHeaders } from "../../../../../functions/code/protocols/mcp/mcp-era.ts";
+import { eraOf, refuseByHeaders } from "../../../../../functions/code/protocols/mcp/versions.ts";
 
 const version = "io.modelcontextprotocol/protocolVersion";
 const modern = "2026-07-28";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { checkOrigin } from "../../../../../functions/code/protocols/mcp/origin.ts";
+import { checkOrigin } from "../../../../../functions/code/protocols/mcp/server.ts";
 
 const allowed = "https://app.example.com, https://docs.example.com:8443";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { catalogue } from "../../../../../functions/code/catalogue.ts";
 import { parametersOf } from "../../../../../functions/code/catalogue/signature.ts";
-import { tools } from "../../../../../functions/code/protocols/mcp/tool.ts";
+import { tools } from "../../../../../functions/code/protocols/mcp/tools.ts";
 import { request } from "../../../../support/request.ts";
 import { newAccount } from "../../../../support/world.ts";
 

@@ -1,0 +1,53 @@
+import * as z from "zod";
+
+import type { RawInput } from "../../../shared/input.ts";
+import type { Route } from "../../../shared/route.ts";
+import { isDict } from "../interpreter/values.ts";
+
+type Part = "params" | "query" | "body";
+export const parts: readonly Part[] = ["params", "query", "body"];
+
+/** A route as a function: its arguments are the members of path, query and body, by name. */
+export type CodeFunction = {
+  route: Route;
+  places: ReadonlyMap<string, Part>;
+  /** Whether it is about the session of the program that calls it. */
+  ofSession: boolean;
+};
+export type Catalogue = ReadonlyMap<string, CodeFunction>;
+
+/** The functions that routes offer, by name. Throws when a name would mean two arguments of one function. */
+export function catalogueOf(list: readonly Route[]): Catalogue {
+  return new Map(
+    list.map((route) => {
+      const names = parts.flatMap((part) => Object.keys(argumentsIn(route, part)).map((name) => [name, part] as const));
+      const places = new Map(names);
+      if (places.size < names.length) throw new Error(`${route.name} has two arguments of one name`);
+      return [route.name, { route, places, ofSession: route.name.startsWith("auth.session.") }];
+    }),
+  );
+}
+
+/** The arguments that make up one part of a request: its members, or the one `payload` that holds the body's. */
+export function argumentsIn(route: Route, part: Part): Record<string, z.ZodType> {
+  const { shape } = route[part];
+  if (part !== "body" || route.codeArguments === "flat") return shape;
+  const account_id = route.params.shape["account_id"] ?? z.never();
+  return {
+    payload: z.strictObject({ account_id, ...shape }).meta({ description: "The body, with the account's id." }),
+  };
+}
+
+/** Sorts arguments into the parts of the request they belong to; names that are no argument are left out. */
+export function rawInput({ places, route }: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
+  const raw = { params: {}, query: {}, body: {} } satisfies RawInput as Record<Part, Record<string, unknown>>;
+  for (const [name, part] of places) {
+    if (values.has(name)) raw[part][name] = values.get(name);
+  }
+  if (route.codeArguments === "payload") {
+    const { payload } = raw.body;
+    const { account_id: _, ...body } = isDict(payload) ? payload : {};
+    raw.body = body;
+  }
+  return raw;
+}

@@ -1,0 +1,188 @@
+import { stepLimit, tooMuchWork } from "../interpreter/budget.ts";
+import { noRange } from "../interpreter/interpreter.ts";
+import {
+  type Constant,
+  keyFault,
+  noIndex,
+  noKey,
+  noLength,
+  noNegative,
+  noOrder,
+  noSearch,
+  noSum,
+} from "../interpreter/values.ts";
+import type { Builtin, Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
+import { says } from "../language/messages.ts";
+import { isForbidden } from "../language/names.ts";
+import type { Complaints } from "./diagnostics.ts";
+import type { Bound, Guards, Known } from "./scope.ts";
+import {
+  type Budget,
+  type Shape,
+  type Stepped,
+  type Type,
+  dictShape,
+  itemShape,
+  memberShape,
+  shapeOfType,
+  shared,
+  typesOf,
+} from "./types.ts";
+
+/** Types of which two can be added, or put in order. */
+const fitting = { "+": ["number", "string", "list"], order: ["number", "string"] } as const;
+
+/**
+ * What an operator makes of its operands; or what is wrong with them, whatever the run brings. `isCertain` says that they
+ * are evaluated: None is wrong then.
+ */
+export function operationShape(
+  operator: Operation["operator"],
+  [first = {}, ...others]: readonly Shape[],
+  { budget, isCertain }: { budget: Budget; isCertain: boolean },
+): { shape: Shape; wrong?: string } {
+  const types = isCertain ? typesOfOperand : typesOf;
+  let shape = first;
+  for (const other of others) {
+    const wrong = clashOf(operator, types(shape), types(other));
+    if (wrong !== undefined) return { shape: {}, wrong };
+    if (operator === "+") shape = sumShape(shape, other, budget);
+  }
+  if (operator === "+") return { shape };
+  return { shape: operator === "and" || operator === "or" ? {} : shapeOfType("boolean") };
+}
+
+type Types = ReadonlySet<Type> | undefined;
+
+function clashOf(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
+  if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
+  if (operator !== "+" && !/^[<>]/.test(operator)) return undefined;
+  if (!ours || !theirs) return undefined;
+  const kinds: readonly Type[] = fitting[operator === "+" ? "+" : "order"];
+  if (kinds.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
+  const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
+  return (operator === "+" ? noSum : noOrder)(one, other);
+}
+
+/** Why a value of these types is never in one of those; `items` are not known where that could be any. */
+function searchFault(containers: ReadonlySet<Type>, items: Types): string | undefined {
+  if (containers.has("list") || containers.has("dict")) return undefined;
+  if (containers.has("string") && (!items || items.has("string"))) return undefined;
+  const [[container = "null"], [item = "null"]] = [[...containers], [...(items ?? [])]];
+  return noSearch(container, item);
+}
+
+/** What `+` makes of two values. */
+function sumShape(left: Shape, right: Shape, budget: Budget): Shape {
+  const [ours, theirs] = [typesOf(left), typesOf(right)];
+  const [type, ...others] = ours ?? [];
+  if (type === undefined || others.length > 0 || theirs?.size !== 1 || !theirs.has(type)) return {};
+  if (type !== "list") return shapeOfType(type);
+  const item = left.item && right.item ? shared(left.item, right.item, budget) : {};
+  const most = left.most === undefined || right.most === undefined ? {} : { most: left.most + right.most };
+  return { type, item, ...most };
+}
+
+/** The types that an operand may be; None where the program says so. */
+const typesOfOperand = (shape: Shape): Types => (shape.none ? none : typesOf(shape));
+const none: ReadonlySet<Type> = new Set<Type>(["null"]);
+
+/** The first type of an operand of which none is among `taken`. */
+function untaken(operand: Shape, taken: readonly Type[]): Type | undefined {
+  const types = typesOfOperand(operand);
+  return types && taken.every((type) => !types.has(type)) ? ([...types][0] ?? "null") : undefined;
+}
+
+/** What is wrong with what `len` or `-` is given, or a key of a dict is, whatever the run brings. */
+function operandFault(what: "len" | "-" | "key", operand: Shape): string | undefined {
+  const { takes, say } = operands[what];
+  const type = untaken(operand, takes);
+  return type && say(type);
+}
+
+const operands: Record<"len" | "-" | "key", { takes: readonly Type[]; say: (type: Type) => string }> = {
+  len: { takes: ["string", "list", "dict"], say: noLength },
+  "-": { takes: ["number"], say: noNegative },
+  key: { takes: ["string"], say: noKey },
+};
+
+/** What is wrong with how far `range` is to count: `count` where that is known. */
+function rangeFault(count: Constant | undefined, shape: Shape): { code: string; message: string } | undefined {
+  if (typeof count === "number" && count > stepLimit) return { code: "too_much_work", message: tooMuchWork };
+  const type = typeof count === "number" && !Number.isInteger(count) ? String(count) : untaken(shape, ["number"]);
+  if (type === undefined) return undefined;
+  return { code: "type_error", message: noRange(typeof count === "number" ? count : `a ${type}`) };
+}
+
+/** Looks at what `len`, `range`, `-` and dicts are given, and notes what they never take. */
+export class OperandInspection {
+  readonly #known: Known;
+  readonly #guards: Guards;
+  readonly #complaints: Complaints;
+
+  constructor(known: Known, guards: Guards, complaints: Complaints) {
+    this.#known = known;
+    this.#guards = guards;
+    this.#complaints = complaints;
+  }
+
+  /** What `len`, `-` and `not` make of a value of this shape. */
+  operand(node: Unary | Builtin, shape: Shape): Shape {
+    const what = node.kind === "unary" ? node.operator : "len";
+    if (what === "not") return shapeOfType("boolean");
+    this.#note(node.at, shape, operandFault(what, shape));
+    return shapeOfType("number");
+  }
+
+  /** The dict that a program writes; `shapeOf` looks at its keys and values. */
+  dict({ members }: Dict, bound: Bound, shapeOf: (node: Expression) => Shape): Shape {
+    const names = new Set<string>();
+    return dictShape(
+      members.map(({ key, value }) => {
+        const shape = shapeOf(key);
+        const constant = this.#known.constant(key, bound);
+        const name = typeof constant === "string" ? constant : undefined;
+        this.#note(key.at, shape, name === undefined ? operandFault("key", shape) : keyFault(name, names));
+        if (name !== undefined) names.add(name);
+        return [name, shapeOf(value)];
+      }),
+    );
+  }
+
+  /** How far a range counts, as far as that is known. */
+  count({ of }: Builtin, shape: Shape, bound: Bound): number | undefined {
+    const count = this.#known.constant(of, bound);
+    const wrong = rangeFault(count, shape);
+    if (wrong) this.#complaints.add(wrong.code, of.at, () => wrong.message);
+    return typeof count === "number" && !wrong ? count : undefined;
+  }
+
+  #note(at: Position, { none }: Shape, wrong: string | undefined): void {
+    if (wrong === undefined || (none && !this.#guards.isCertain)) return;
+    this.#complaints.add("type_error", at, () => wrong);
+  }
+}
+
+/** Follows one step into a value, by a key if that is known, else by an index of which only the shape is. */
+export function stepOf(shape: Shape, key: string | number | undefined, index: Shape): Stepped {
+  if (shape.none) return { type: "null" };
+  if (typeof key === "string") return isForbidden(key) ? { index: says.forbidden(key) } : memberShape(shape, key);
+  if (key === undefined) return stepByShape(shape, index);
+  if (!Number.isInteger(key)) return { index: noIndex(String(key)) };
+  const { items } = shape;
+  if (items && (key >= items.length || key < -items.length)) return { length: items.length };
+  const item = items?.at(key);
+  return item ? { shape: item } : itemShape(shape);
+}
+
+function stepByShape(shape: Shape, index: Shape): Stepped {
+  const [given, of] = [typesOf(index), typesOf(shape)];
+  if (given && !given.has("number") && !given.has("string")) return { index: noIndex(`a ${[...given].join(" or ")}`) };
+  const [isList, isDict] = [of?.has("list") ?? true, of?.has("dict") ?? true];
+  if (given && isList && !isDict && !given.has("number")) {
+    return { index: "An index of a list is a whole number, not a string." };
+  }
+  if (given && isDict && !isList && !given.has("string")) return { index: noKey("number") };
+  const stepped = itemShape(shape);
+  return isDict && !("shape" in stepped) ? { shape: {} } : stepped;
+}

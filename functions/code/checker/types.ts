@@ -1,0 +1,190 @@
+import * as z from "zod";
+
+import type { Route } from "../../../shared/route.ts";
+import type { typeOf } from "../interpreter/values.ts";
+
+export type Schema = z.core.JSONSchema.BaseSchema;
+/** What a value is, as messages say it. */
+export type Type = ReturnType<typeof typeOf>;
+
+/** What is known of a value before the program runs: nothing where it has no schema. */
+export type Shape = {
+  schema?: Schema;
+  definitions?: Record<string, Schema>;
+  /** Of a page: how many items it holds at most. */
+  pageSize?: number;
+  /** Of a list: how many items it holds at most. */
+  most?: number;
+  /** Of what the program itself makes: what it is. */
+  type?: Type;
+  /** Whether the program itself made it None: no type is noted of that, as `and` may ask for it. */
+  none?: true;
+  /** Of a dict the program makes: its members, where all their names are known. */
+  members?: ReadonlyMap<string, Shape>;
+  /** Of a list the program writes out: its items. */
+  items?: readonly Shape[];
+  /** Of a list the program makes: what all items have in common. */
+  item?: Shape;
+};
+
+const outputs = new WeakMap<Route, Shape>();
+
+/** The shape of what a function answers, as its output schema says it. */
+export function outputOf(route: Route): Shape {
+  const known = outputs.get(route);
+  if (known) return known;
+  const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
+  const shape: Shape = { schema, definitions: schema.$defs ?? {} };
+  outputs.set(route, shape);
+  return shape;
+}
+
+const choices = new WeakMap<Schema, Schema[]>();
+
+/** The schemas a value may be of, null left out; empty when one of them could be anything. */
+function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
+  if (typeof schema !== "object") return [];
+  const known = choices.get(schema) ?? findChoices(schema, definitions);
+  choices.set(schema, known);
+  return known;
+}
+
+function findChoices(schema: Schema | boolean | undefined, definitions: Record<string, Schema>, depth = 0): Schema[] {
+  if (typeof schema !== "object" || depth > 8) return [];
+  if (schema.$ref !== undefined)
+    return findChoices(definitions[schema.$ref.replace("#/$defs/", "")], definitions, depth + 1);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (!choices) return schema.type === "null" ? [schema] : schema.type === undefined ? [] : [schema];
+  const all = choices.map((choice) => findChoices(choice, definitions, depth + 1));
+  return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
+}
+
+const typeNames = new Map<unknown, Type>([
+  ["array", "list"],
+  ["object", "dict"],
+  ["integer", "number"],
+]);
+
+/** What values a schema allows: undefined where that could be anything. */
+export function typesIn(schema: Schema | boolean, definitions: Record<string, Schema>): ReadonlySet<Type> | undefined {
+  const choices = choicesOf(schema, definitions);
+  if (choices.length === 0) return undefined;
+  return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as Type))));
+}
+
+/** What a value may be, null left out; undefined where that could be anything. */
+export function typesOf({ type, schema, definitions = {} }: Shape): ReadonlySet<Type> | undefined {
+  if (type !== undefined) return new Set([type]);
+  return schema === undefined ? undefined : typesIn(schema, definitions);
+}
+
+/**
+ * The shape of a step into a value, or why it cannot be made: the names that are there, what the value is, how many items
+ * it has, or a sentence of what is wrong with the index or key.
+ */
+export type Stepped = { shape: Shape } | Misstep;
+export type Misstep = { members: () => string[] } | { type: string } | { length: number } | { index: string };
+
+/** Follows a member's name; an open dict may have any. */
+export function memberShape(shape: Shape, name: string): Stepped {
+  const { definitions = {}, type, members } = shape;
+  if (type !== undefined && type !== "dict") return { type };
+  if (members) {
+    const member = members.get(name);
+    return member ? { shape: member } : { members: () => [...members.keys()] };
+  }
+  const choices = choicesOf(shape.schema, definitions);
+  const dicts = choices.filter(({ type }) => type === "object");
+  if (dicts.length === 0) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
+  const schemas = dicts.map((dict) => {
+    if (dict.properties && Object.hasOwn(dict.properties, name)) return dict.properties[name];
+    return dict.additionalProperties === false || (dict.properties && dict.additionalProperties === undefined)
+      ? undefined
+      : true;
+  });
+  const found = schemas.filter((schema) => schema !== undefined);
+  if (found.length === 0)
+    return { members: () => [...new Set(dicts.flatMap((dict) => Object.keys(dict.properties ?? {})))] };
+  const [only] = found;
+  if (typeof only !== "object" || found.length > 1) return { shape: {} };
+  const most = name === "items" ? shape.pageSize : undefined;
+  return { shape: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
+}
+
+/** Follows an index into a list; a dict has none. */
+export function itemShape(shape: Shape): Stepped {
+  const { definitions = {}, type, item } = shape;
+  if (type !== undefined) return type === "list" ? { shape: item ?? {} } : { type };
+  const choices = choicesOf(shape.schema, definitions);
+  const list = choices.find(({ type }) => type === "array");
+  if (!list) return choices[0] ? { type: typeName(choices[0]) } : { shape: {} };
+  const { items } = list;
+  return { shape: typeof items === "object" && !Array.isArray(items) ? { schema: items, definitions } : {} };
+}
+
+const typeName = ({ type }: Schema): string => {
+  const [name = "value"] = [type].flat();
+  return typeNames.get(name) ?? name;
+};
+
+/** Whether a dict of this shape is a page, whose items are what a comprehension is to go over. */
+export const isPage = (shape: Shape): boolean =>
+  choicesOf(shape.schema, shape.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);
+
+/** What may still be looked at to know shapes: a program can put one value into another any number of times. */
+export type Budget = { left: number };
+
+const shapes = new Map<Type, Shape>([
+  ...(["boolean", "number", "string"] as const).map((type): [Type, Shape] => [type, { type }]),
+  ["null", { none: true }],
+]);
+
+/** What a value of this type is, if nothing else is known. */
+export const shapeOfType = (type: Type): Shape => shapes.get(type) ?? {};
+
+/** A dict the program writes: its members are known where all their names are. */
+export function dictShape(members: readonly (readonly [string | undefined, Shape])[]): Shape {
+  const shapes = new Map<string, Shape>();
+  for (const [key, shape] of members) if (key !== undefined) shapes.set(key, shape);
+  return shapes.size === members.length ? { type: "dict", members: shapes } : { type: "dict" };
+}
+
+/** A list the program writes out. */
+export function listShape(items: readonly Shape[], budget: Budget): Shape {
+  const [first = {}, ...others] = items;
+  let item = first;
+  for (const other of others) item = shared(item, other, budget);
+  return { type: "list", most: items.length, items, item };
+}
+
+/** What two shapes have in common. */
+export function shared(a: Shape, b: Shape, budget: Budget): Shape {
+  if (a === b) return a;
+  budget.left -= 1;
+  if (budget.left < 0) return {};
+  const most = a.most === undefined || b.most === undefined ? {} : { most: Math.max(a.most, b.most) };
+  const pageSize =
+    a.pageSize === undefined || b.pageSize === undefined ? {} : { pageSize: Math.max(a.pageSize, b.pageSize) };
+  if (a.schema && a.schema === b.schema) {
+    return { schema: a.schema, definitions: a.definitions ?? {}, ...most, ...pageSize };
+  }
+  const { type } = a;
+  if (type === undefined || type !== b.type) return {};
+  if (type === "list") return { type, ...most, item: shared(a.item ?? {}, b.item ?? {}, budget) };
+  const members = type === "dict" ? sharedMembers(a, b, budget) : undefined;
+  return { type, ...(members ? { members } : {}) };
+}
+
+/** The members of two dicts that have the same names. */
+function sharedMembers({ members: a }: Shape, { members: b }: Shape, budget: Budget): Map<string, Shape> | undefined {
+  if (!a || a.size !== b?.size) return undefined;
+  budget.left -= a.size;
+  if (budget.left < 0) return undefined;
+  const members = new Map<string, Shape>();
+  for (const [name, shape] of a) {
+    const other = b.get(name);
+    if (!other) return undefined;
+    members.set(name, shared(shape, other, budget));
+  }
+  return members;
+}

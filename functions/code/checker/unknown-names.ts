@@ -1,0 +1,152 @@
+import type { Catalogue } from "../catalogue/function.ts";
+import { parametersOf, signatureOf } from "../catalogue/signature.ts";
+import { among, noItem } from "../interpreter/values.ts";
+import type { Call } from "../language/ast.ts";
+import type { Mistake } from "../language/errors.ts";
+import { builtinHintOf, methodHintOf } from "../language/hints.ts";
+import { clip } from "../language/messages.ts";
+import { nearest } from "../language/spelling.ts";
+import type { Misstep } from "./types.ts";
+
+/** The verbs of other APIs for those of ours. */
+const verbs: readonly (readonly [string, readonly string[]])[] = [
+  ["add", ["create", "new", "insert", "post", "register", "connect"]],
+  ["create", ["add", "new", "insert"]],
+  ["get", ["fetch", "read", "show", "describe", "find", "retrieve", "info", "status"]],
+  ["list", ["all", "index", "query", "find", "search", "get", "get_all", "list_all"]],
+  ["update", ["edit", "modify", "patch", "set", "rename", "change", "put"]],
+  ["delete", ["remove", "destroy", "drop", "del"]],
+  ["submit", ["add", "create", "send"]],
+];
+
+/** What is longer is nobody's misspelling of a function. */
+const readChars = 100;
+
+/** The mistake of a call whose function is not there: names the one that was meant, else those that are close to it. */
+export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Mistake {
+  const { name, at } = call;
+  const mistake = { code: "unknown_function", at };
+  const [root = "", ...members] = name.split(".");
+  if (members.length > 0 && isVariable(root)) {
+    const of = clip([root, ...members.slice(0, -1)].join("."));
+    const [first] = call.args.flatMap(({ value }) => (value.kind === "literal" ? [value.value] : []));
+    const given = typeof first === "string" ? clip(first) : undefined;
+    return {
+      ...mistake,
+      message: `${of} is a value, no function. ${methodHintOf(members.at(-1) ?? "", of, given)}`,
+    };
+  }
+  const builtin = builtinHintOf(name);
+  if (builtin !== undefined) return { ...mistake, message: builtin };
+  const sentence = `There is no function ${clip(name)}.`;
+  if (name.length > readChars) return { ...mistake, message: `${sentence} ${finding}` };
+  const meant = meantBy(name, [...catalogue.keys()]);
+  if (meant !== undefined) return { ...mistake, message: `${sentence} Did you mean ${meant}?`, function: meant };
+  return { ...mistake, message: `${sentence} ${candidates(name, catalogue)}` };
+}
+
+const namespaceOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf(".")));
+const verbOf = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
+const snake = (name: string): string =>
+  name.replace(/[a-z][A-Z]/g, (pair) => `${pair.charAt(0)}_${pair.charAt(1)}`).toLowerCase();
+
+function meantBy(name: string, names: readonly string[]): string | undefined {
+  const plain = snake(name);
+  const close = nearest(plain, names);
+  if (close !== undefined) return close;
+  const [, inner] = /^[^.]+\.(.+\..+)$/.exec(plain) ?? [];
+  const within = inner === undefined ? undefined : nearest(inner, names);
+  if (within !== undefined) return within;
+  const namespace = nearest(namespaceOf(plain), new Set(names.map(namespaceOf)));
+  const here = names.filter((candidate) => namespaceOf(candidate) === namespace);
+  const verb = verbOf(plain);
+  const found = withVerb(verb, here) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
+  if (found !== undefined) return found;
+  const [only, ...others] = names.filter((candidate) => verbOf(candidate) === verb);
+  if (only !== undefined && others.length === 0) return only;
+  // `workspaces_add`, `add_workspace`, `createWorkspace`: the words of a function in any order.
+  const words = wordsOf(plain);
+  return names.find((candidate) => {
+    const theirs = wordsOf(candidate);
+    return theirs.length === words.length && theirs.every((word) => words.some((other) => alike(word, other)));
+  });
+}
+
+const withVerb = (verb: string, names: readonly string[]): string | undefined =>
+  names.find((name) => verbOf(name) === verb) ??
+  names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
+
+/** The functions of namespaces that hold all words of this one, `dns_records` for `dns`: those with fewest others first. */
+function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
+  const words = wordsOf(namespace).filter((word) => word !== "");
+  const theirs = (name: string): string[] => wordsOf(namespaceOf(name));
+  return names
+    .filter((name) => words.length > 0 && words.every((word) => theirs(name).some((other) => isPlural(word, other))))
+    .toSorted((a, b) => theirs(a).length - theirs(b).length);
+}
+
+/** Whether two words are one, as singular or plural. */
+const isPlural = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
+
+const wordsOf = (name: string): string[] => name.split(/[._]+/);
+const alike = (ours: string, theirs: string): boolean =>
+  ours === theirs ||
+  ours === `${theirs}s` ||
+  ours === `${theirs}es` ||
+  verbs.some(([verb, others]) => verb === ours && others.includes(theirs));
+
+const finding = 'functions.search(query="…") finds functions.';
+
+const knownVerbs = new Set(verbs.flatMap(([ours, others]) => [ours, ...others]));
+
+/** Those of the namespace that was meant, with their arguments; else those with a word of the name in theirs. */
+function candidates(name: string, catalogue: Catalogue): string {
+  const names = [...catalogue.keys()];
+  const namespace = nearest(namespaceOf(name), new Set(names.map(namespaceOf)));
+  const among = [...catalogue.values()].filter(({ route }) => namespaceOf(route.name) === namespace);
+  if (among.length > 0) return `Those of ${namespace} are: ${among.map((fn) => signatureOf(fn)).join(", ")}.`;
+  const words = wordsOf(snake(name)).filter((word) => word.length > 2 && !knownVerbs.has(word));
+  const related = names.filter((candidate) => words.some((word) => candidate.includes(word.replace(/s$/, ""))));
+  return related.length > 0 ? `Close to it are: ${related.slice(0, 20).join(", ")}.` : finding;
+}
+
+/** What a program may name where it stands: variables, those of its session that are gone, and functions. */
+type Known = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
+
+/** What is wrong with a name that no variable has; `members` are those that are read of it. */
+export function noVariable(name: string, members: readonly string[], { variables, gone, catalogue }: Known): string {
+  const sentence = `There is no variable ${clip(name)}.`;
+  if (gone !== undefined) return `${sentence} ${gone}`;
+  const dotted = [name, ...members.slice(0, 5)];
+  const prefixes = dotted.map((_, place) => dotted.slice(0, dotted.length - place).join("."));
+  const called = prefixes.find((prefix) => catalogue.has(prefix));
+  if (called !== undefined) {
+    return `${called} is a function: a call needs its arguments in brackets, \`${callOf(called, catalogue)}\`.`;
+  }
+  const meant = nearest(name, variables);
+  if (meant !== undefined) return `${sentence} Did you mean ${meant}?`;
+  const names = [...catalogue.keys()];
+  const namespace = prefixes.find((prefix) => names.some((other) => other.startsWith(`${prefix}.`)));
+  if (namespace === undefined) return `${sentence} Give it a value before this, or put text in quotes.`;
+  const there = names.filter((other) => other.startsWith(`${namespace}.`));
+  const likely = nearest(dotted.join("."), there) ?? there.find((other) => other.endsWith(".list")) ?? there[0] ?? "";
+  return `${sentence} A call needs its arguments in brackets: \`${callOf(likely, catalogue)}\`.`;
+}
+
+/** A call with the names of the arguments it needs. */
+function callOf(name: string, catalogue: Catalogue): string {
+  const fn = catalogue.get(name);
+  const needed = fn ? parametersOf(fn).filter(({ required }) => required) : [];
+  return `${name}(${needed.map(({ name }) => `${name}=…`).join(", ")})`;
+}
+
+/** What is wrong with a step into a value, by a key as far as that is known; `of` is how the program calls the value. */
+export function misstep(stepped: Misstep, key: string | number | undefined, of: string): string {
+  const step = clip(String(key));
+  if ("index" in stepped) return stepped.index;
+  if ("length" in stepped) return noItem(of, stepped.length, step);
+  if ("members" in stepped) return `${of} has no member ${step}.${among(String(key), stepped.members(), "members")}`;
+  if (stepped.type === "list") return `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`;
+  const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${step}`;
+  return `${of} is a ${stepped.type}, which has no ${what}.`;
+}

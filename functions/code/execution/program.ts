@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+
+import { InvalidInput, Problem, problemBody } from "../../../shared/errors.ts";
+import { type Door, invoke } from "../../../shared/invoke.ts";
+import type { Route } from "../../../shared/route.ts";
+import { inputOf, invalidInput } from "../checker/arguments.ts";
+import type { Checked, Site, Step } from "../checker/checker.ts";
+import type { CallResponse, ProgramError } from "../envelope.ts";
+import type { Call, Position } from "../language/ast.ts";
+import { LanguageError, type Mistake } from "../language/errors.ts";
+import { type Holdings, noHoldings, noteCall } from "./held-permissions.ts";
+import { responsesOf, shownValue, tooLarge } from "./responses.ts";
+import { type Failed, type Outcome, type Perform, runSteps } from "./scheduler.ts";
+import { type Withheld, noteAnswer } from "./withheld-answers.ts";
+
+export const budgetMs = 20_000;
+
+/** How many reads of one program are under way at a time. */
+const readsAtOnce = 20;
+
+/** What came of a program, and what of its variables is to be kept. */
+export type Evaluation = {
+  responses: CallResponse[];
+  lastValue: unknown;
+  error?: ProgramError;
+  /** The steps that completed, with their values. */
+  completed: { step: Step; value: unknown }[];
+  /** What the calls were allowed by. */
+  holdings: Holdings;
+  /** The calls whose answers are stored nowhere. */
+  withheld: Withheld;
+};
+
+export type EvaluateOptions = {
+  explain: (mistake: Mistake) => ProgramError;
+  /** What the idempotency keys of the calls are made from. */
+  key?: string | undefined;
+  session?: ReadonlyMap<string, unknown>;
+  /** The routes that are bound to this program, instead of those the catalogue has. */
+  bound?: ReadonlyMap<string, Route>;
+  atOnce?: number;
+};
+
+/** Runs the checked steps of a program, each call through `invoke` like a REST request. */
+export async function evaluate(
+  { steps, sites }: Pick<Checked, "steps" | "sites">,
+  door: Door,
+  { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
+): Promise<Evaluation> {
+  const deadline = door.now().getTime() + budgetMs;
+  const holdings = noHoldings();
+  const withheld: Withheld = new Map();
+  const siteOf = (call: Call): Site => {
+    const site = sites.get(call);
+    if (!site) throw new Error(`${call.name} was not checked`);
+    return site;
+  };
+  const perform: Perform = async ({ call, args, path }) => {
+    const { index, fn } = siteOf(call);
+    if (door.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    const raw = inputOf(fn, args);
+    const callKey = key === undefined || fn.ofSession ? undefined : keyOf(key, index, path);
+    const called = await invoke(bound.get(call.name) ?? fn.route, { ...raw, callKey }, door);
+    noteCall(holdings, fn.route, called);
+    noteAnswer(withheld, call, fn.route, called.output);
+    return asJson(called.output);
+  };
+  const writes = (call: Call): boolean => siteOf(call).fn.route.access === "write";
+  const outcome = await runSteps(steps, { perform, atOnce, writes, session });
+  const failed = outcome.ran.find((one): one is Failed => "error" in one && !isOutOfTime(one.error));
+  const last = lastOf(steps, outcome);
+  const mistake = outcome.failure
+    ? mistakeOf(outcome.failure.error, failed, siteOf, door)
+    : tooLarge(last.value, last.at);
+  const error = mistake && explain(mistake);
+  const completed = steps
+    .slice(0, outcome.failure?.step)
+    .map((step, place) => ({ step, value: outcome.values[place] }));
+  const responses = responsesOf(outcome, steps, siteOf, error);
+  return {
+    responses,
+    lastValue: !error ? last.value : outcome.failure ? shownValue(last.value) : null,
+    completed,
+    holdings,
+    withheld,
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+/** What a caller over REST would read: no member is there without a value. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
+
+/** An idempotency key for one call: its place in the program, and the items of the comprehensions it is made for. */
+const keyOf = (key: string, index: number, path: readonly number[]): string =>
+  createHash("sha256")
+    .update(`${[index, ...path].join(".")}/${key}`)
+    .digest("base64url");
+
+/**
+ * The value of the last statement that holds a call, or of the last line where that is no assignment; of a program that
+ * failed the last value that a call brought.
+ */
+function lastOf(steps: readonly Step[], { ran, values, failure }: Outcome): { value: unknown; at: Position } {
+  const start = { line: 1, column: 1 };
+  if (failure) {
+    const last = ran.findLast((one) => "value" in one);
+    return last && "value" in last ? { value: last.value, at: last.call.at } : { value: null, at: start };
+  }
+  const last = steps.findLastIndex(({ sites, statement }) => sites.length > 0 || statement.target === undefined);
+  return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
+}
+
+const isOutOfTime = (error: unknown): boolean => error instanceof LanguageError && error.mistake.code === "out_of_time";
+
+const outOfTime = ({ name }: Call): string =>
+  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
+
+/** What ended a program, as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
+function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Mistake {
+  if (error instanceof LanguageError) return error.mistake;
+  const call = failed?.call;
+  const at = call?.at ?? { line: 1, column: 1 };
+  const name = call?.name ?? "The program";
+  if (error instanceof InvalidInput && failed) return invalidInput(error, failed, siteOf(failed.call).fn);
+  if (!(error instanceof Problem)) {
+    const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    door.log.error("unexpected error", { function: name, error: shown });
+  }
+  const problem = error instanceof Problem ? error : new Problem("internal", "Something went wrong on our side.");
+  return {
+    code: problem.code,
+    message: `${name}: ${problem.message}`,
+    at,
+    detail: problemBody(problem, door.requestId),
+  };
+}

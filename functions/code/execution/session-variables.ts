@@ -1,0 +1,88 @@
+import { Problem } from "../../../shared/errors.ts";
+import type { Door } from "../../../shared/invoke.ts";
+import type { Step } from "../checker/checker.ts";
+import type { NotKept } from "../envelope.ts";
+import { clip } from "../language/messages.ts";
+import { type Purse, unitsToWrite } from "../sessions/charges.ts";
+import {
+  type Kept,
+  type Session,
+  type SessionPlace,
+  reasonOf,
+  renewSession,
+  saveSession,
+} from "../sessions/session.ts";
+import { type Withheld, withheldSteps } from "./withheld-answers.ts";
+
+/** What a program did with its session. */
+type Use = {
+  completed: readonly { step: Step; value: unknown }[];
+  withheld: Withheld;
+  /** The session as it was loaded, if its variables were used. */
+  session: Session | undefined;
+  /** Whether it may only read: what others left in the session then stays as it is. */
+  readOnly: boolean;
+};
+
+/** The variables that were not kept: their number where not all of them are named. */
+export type Losses = { not_kept: NotKept[]; not_kept_total?: number };
+
+const namedLosses = 20;
+
+/**
+ * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
+ * may hold a secret that a call answered are never kept. Answers what was not kept: nothing here makes a program fail.
+ */
+export async function keepVariables(
+  place: SessionPlace,
+  { completed, withheld, session, readOnly }: Use,
+  { log }: Pick<Door, "log">,
+  purse: Purse,
+): Promise<Losses | undefined> {
+  const changes = changesOf(completed, withheld);
+  const names = [...changes.keys()];
+  const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
+  try {
+    if (readOnly || changes.size === 0) {
+      if (session) await renewSession(place, session);
+      return lost("read_only", "A program that may only read leaves no variables: send it where programs may write.");
+    }
+    const { variables } = await saveSession(place, changes, (bytes) => purse.pay(unitsToWrite(bytes)));
+    return lossesOf(
+      names.flatMap((name): NotKept[] => {
+        const kept = variables.get(name) ?? { gone: "session_too_large" };
+        return "gone" in kept ? [{ name, code: kept.gone, message: reasonOf[kept.gone] }] : [];
+      }),
+    );
+  } catch (error) {
+    const isLimited = error instanceof Problem && error.code === "rate_limited";
+    if (!isLimited) log.error("session not stored", { error: String(error) });
+    const why = isLimited ? " Storing so much counts for the rate limit, which has no room for it." : "";
+    return lost(
+      "not_stored",
+      `It could not be stored just now: the calls stand, so send only this assignment again.${why}`,
+    );
+  }
+}
+
+function lossesOf(losses: readonly NotKept[]): Losses | undefined {
+  if (losses.length === 0) return undefined;
+  const named = losses.slice(0, namedLosses).map((loss) => ({ ...loss, name: clip(loss.name) }));
+  return { not_kept: named, ...(losses.length > namedLosses ? { not_kept_total: losses.length } : {}) };
+}
+
+/** The last value of each name; what was named before the program forgot its session is forgotten with it. */
+function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, Kept> {
+  const isWithheld = withheldSteps(
+    completed.map(({ step }) => step),
+    withheld,
+  );
+  const ended = completed.findLastIndex(({ step }) => step.sites.some(({ call }) => call.name === "auth.session.end"));
+  const changes = new Map<string, Kept>();
+  for (const [place, { step, value }] of completed.entries()) {
+    const { target } = step.statement;
+    if (place <= ended || target === undefined) continue;
+    changes.set(target, isWithheld[place] ? { gone: "secret" } : { value });
+  }
+  return changes;
+}

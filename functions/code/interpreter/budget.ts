@@ -1,0 +1,53 @@
+import type { Position } from "../language/ast.ts";
+import { LanguageError } from "../language/errors.ts";
+
+export const stepLimit = 200_000;
+export const valueLimitBytes = 4_194_304;
+const depthLimit = 64;
+
+/** What a program may still do besides its calls: one step for each expression evaluated and each item made. */
+export type Work = { steps: number };
+
+export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
+
+/** Takes steps; `too_much_work` when there are not enough. */
+export function spend(work: Work, steps: number, at: Position): void {
+  work.steps -= steps;
+  if (work.steps < 0 || Number.isNaN(work.steps)) {
+    throw new LanguageError(at, tooMuchWork, { code: "too_much_work" });
+  }
+}
+
+/** `members`: of a dict or list, how many it has. */
+type Size = { bytes: number; depth: number; members: number };
+
+/** A part that is in a value many times counts as often; it is measured once. */
+const sizes = new WeakMap<object, Size>();
+
+/** About how long a value is as JSON, and how deep it nests. */
+export function sizeOf(value: unknown): Size {
+  if (typeof value === "string") return { bytes: value.length + 2, depth: 0, members: 0 };
+  if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0, members: 0 };
+  const known = sizes.get(value);
+  if (known) return known;
+  const size = { bytes: 2, depth: 0, members: 0 };
+  for (const [key, part] of Object.entries(value)) {
+    const inner = sizeOf(part);
+    size.bytes += inner.bytes + (Array.isArray(value) ? 1 : key.length + 4);
+    size.depth = Math.max(size.depth, inner.depth);
+    size.members += 1;
+  }
+  size.depth += 1;
+  sizes.set(value, size);
+  return size;
+}
+
+/** A value the program made; `value_too_large` where it is too long or nests too deep. */
+export function made<T>(value: T, work: Work, at: Position): T {
+  if (Array.isArray(value)) spend(work, value.length, at);
+  if (typeof value === "string") spend(work, value.length >> 4, at);
+  const { bytes, depth } = sizeOf(value);
+  if (bytes <= valueLimitBytes && depth <= depthLimit) return value;
+  const most = depth > depthLimit ? `nest ${depthLimit} deep` : `hold ${valueLimitBytes} bytes`;
+  throw new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
+}

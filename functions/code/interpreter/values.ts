@@ -1,0 +1,227 @@
+import type { Operation, Position, Unary } from "../language/ast.ts";
+import { LanguageError } from "../language/errors.ts";
+import { clip } from "../language/messages.ts";
+import { isForbidden } from "../language/names.ts";
+import { nearest } from "../language/spelling.ts";
+import { type Work, made, sizeOf, spend } from "./budget.ts";
+
+/** What a value is, in Starlark's words where it has them. */
+export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "list";
+  const type = typeof value;
+  return type === "boolean" || type === "number" || type === "string" ? type : "dict";
+}
+
+export const isDict = (value: unknown): value is Record<string, unknown> => typeOf(value) === "dict";
+
+/** A dict without a prototype: nothing but the program's own keys is in it. */
+export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
+  const dict = Object.create(null) as Record<string, unknown>;
+  for (const [key, value] of members) dict[key] = value;
+  return dict;
+}
+
+/** Empty texts, lists and dicts, 0, False and None are false, as in Starlark. */
+export function isTrue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return isDict(value) ? sizeOf(value).members > 0 : Boolean(value);
+}
+
+/** Deep equality: numbers by value, dicts whatever the order of their keys; different types are never equal. */
+function areEqual(a: unknown, b: unknown, work: Work, at: Position): boolean {
+  spend(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => areEqual(item, b[index], work, at));
+  }
+  if (!isDict(a) || !isDict(b)) return a === b;
+  const { members } = sizeOf(a);
+  if (members !== sizeOf(b).members) return false;
+  // All keys are listed before the first of them is compared.
+  spend(work, members, at);
+  return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at));
+}
+
+const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
+
+/** What is wrong with putting values of two types in order. */
+export const noOrder = (a: string, b: string): string =>
+  `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
+
+/** What is wrong with adding values of two types. */
+export const noSum = (a: string, b: string): string =>
+  `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
+
+/** Whether one number, or one text by its code points, comes before another. */
+function isLess(a: unknown, b: unknown, work: Work, at: Position): boolean {
+  if (typeof a === "number" && typeof b === "number") return a < b;
+  if (typeof a === "string" && typeof b === "string") {
+    spend(work, (a.length + b.length) >> 6, at);
+    return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+  }
+  throw fault(at, noOrder(typeOf(a), typeOf(b)));
+}
+
+/** The sum of two numbers, or two texts or lists one after the other. */
+export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown {
+  if (typeof a === "string" && typeof b === "string") return made(a + b, work, at);
+  if (Array.isArray(a) && Array.isArray(b)) return made([...(a as unknown[]), ...(b as unknown[])], work, at);
+  if (typeof a !== "number" || typeof b !== "number") {
+    throw fault(at, noSum(typeOf(a), typeOf(b)));
+  }
+  const sum = a + b;
+  if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
+    throw fault(at, "This sum is too large.");
+  }
+  return sum;
+}
+
+/** What is wrong with looking for a value of one type in one of another. */
+export const noSearch = (container: string, item: string): string =>
+  `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
+
+/** `item in container`: an item of a list, a key of a dict, a part of a text. */
+function contains(container: unknown, item: unknown, work: Work, at: Position): boolean {
+  if (typeof container === "string" && typeof item === "string") {
+    // The worst that a search may take.
+    spend(work, Math.ceil((container.length * item.length) / 4096), at);
+    return container.includes(item);
+  }
+  if (isDict(container)) return typeof item === "string" && Object.hasOwn(container, item);
+  if (!Array.isArray(container)) throw fault(at, noSearch(typeOf(container), typeOf(item)));
+  return container.some((one) => areEqual(one, item, work, at));
+}
+
+export function lengthOf(value: unknown, work: Work, at: Position): number {
+  if (Array.isArray(value)) return value.length;
+  if (typeof value === "string") {
+    spend(work, value.length >> 4, at);
+    return Array.from(value).length;
+  }
+  if (isDict(value)) return sizeOf(value).members;
+  throw fault(at, noLength(typeOf(value)));
+}
+
+/** What is wrong with the length of a value of this type. */
+export const noLength = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
+
+/** A value as it stands in an f-string: lists and dicts as JSON. */
+export function textOf(value: unknown, work: Work, at: Position): string {
+  if (typeof value === "object" && value !== null) {
+    spend(work, sizeOf(value).bytes >> 4, at);
+    return JSON.stringify(value);
+  }
+  return shown((value ?? null) as Constant);
+}
+
+const missing = (at: Position, message: string): LanguageError =>
+  new LanguageError(at, message, { code: "no_such_member" });
+
+/** The names a sentence lists, with the nearest one first in it. */
+export function among(name: string, names: readonly string[], what: string): string {
+  const meant = nearest(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
+  const listed =
+    names.length > 0
+      ? ` It has: ${names
+          .slice(0, 40)
+          .map((one) => clip(one))
+          .join(", ")}.`
+      : "";
+  return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no ${what} at all.`}`;
+}
+
+/** The member of a dict; `of` says how messages call the dict. */
+export function memberOf(value: unknown, name: string, of: () => string, at: Position): unknown {
+  if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
+  if (isDict(value)) {
+    if (Object.hasOwn(value, name)) return value[name];
+    const hint = among(name, Object.keys(value), "members");
+    // A misspelt name is there for no dict.
+    const test = hint.includes("Did you mean")
+      ? ""
+      : ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
+    throw missing(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
+  }
+  if (Array.isArray(value)) {
+    throw missing(
+      at,
+      `${of()} is a list of ${value.length}: write ${of()}[0].${clip(name)}, or [x.${clip(name)} for x in ${of()}].`,
+    );
+  }
+  throw missing(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
+}
+
+/** The item of a list, counted from its end where the index is negative; or a member of a dict. */
+export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
+  if (typeof index === "string") return memberOf(value, index, of, at);
+  if (typeof index !== "number" || !Number.isInteger(index)) {
+    throw missing(at, noIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
+  }
+  if (!Array.isArray(value)) throw missing(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  const place = index < 0 ? value.length + index : index;
+  if (place >= 0 && place < value.length) return value[place];
+  throw missing(at, noItem(of(), value.length, index));
+}
+
+/** What is wrong with an index that is `given`. */
+export const noIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
+
+/** What is wrong with an index beyond the items of a list. */
+export const noItem = (of: string, length: number, index: string | number): string =>
+  `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;
+
+export type Constant = string | number | boolean | null;
+
+/** A value as it stands in an f-string. */
+export function shown(value: Constant): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return String(value);
+}
+
+/** `not value`, or `-value`. */
+export function negated(operator: Unary["operator"], value: unknown, at: Position): unknown {
+  if (operator === "not") return !isTrue(value);
+  if (typeof value === "number") return 0 - value;
+  throw new LanguageError(at, noNegative(typeOf(value)), { code: "type_error" });
+}
+
+/** What is wrong with the negative of a value of this type. */
+export const noNegative = (type: string): string => `\`-\` takes a number, not a ${type}.`;
+
+type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
+
+/** What a comparison of two values says. */
+export function compare(operator: Comparison, a: unknown, b: unknown, work: Work, at: Position): boolean {
+  switch (operator) {
+    case "==":
+    case "!=":
+      return areEqual(a, b, work, at) === (operator === "==");
+    case "<":
+      return isLess(a, b, work, at);
+    case ">":
+      return isLess(b, a, work, at);
+    case "<=":
+      return !isLess(b, a, work, at);
+    case ">=":
+      return !isLess(a, b, work, at);
+    default:
+      return contains(b, a, work, at) === (operator === "in");
+  }
+}
+
+/** What is wrong with a key of this type. */
+export const noKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
+
+/** What is wrong with a text as a key of a dict that has `members` already. */
+export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
+  if (members.has(key)) return `The key ${JSON.stringify(clip(key))} is given twice.`;
+  return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;
+}
+
+/** A key for a dict that has `members` already. */
+export function keyOf(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
+  const wrong = typeof key === "string" ? keyFault(key, members) : noKey(typeOf(key));
+  if (wrong === undefined) return key as string;
+  throw new LanguageError(at, wrong, { code: "type_error" });
+}

@@ -1,0 +1,145 @@
+import { clip } from "./messages.ts";
+
+/** Where something stands in a program, both counted from 1; a column is one Unicode character. */
+export type Position = { line: number; column: number };
+
+type Node<Kind extends string, Members = unknown> = {
+  kind: Kind;
+  at: Position;
+  /** The calls in it, once they were asked for (walk.ts). */
+  calls?: readonly Call[];
+} & Members;
+
+type Literal = Node<"literal", { value: string | number | boolean | null }>;
+type List = Node<"list", { items: Expression[] }>;
+/** The keys of a dict are expressions: most are literal texts. */
+export type Dict = Node<"dict", { members: { key: Expression; value: Expression }[] }>;
+export type Name = Node<"name", { name: string }>;
+/** `of.name[index]`: all the steps in one node, so that their number adds no depth. */
+export type Path = Node<"path", { of: Expression; steps: Step[] }>;
+export type Step = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
+export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
+type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
+/** A chain of one operator, in source order; a comparison has two operands. */
+export type Operation = Node<"operation", { operator: "or" | "and" | "+" | Comparison; operands: Expression[] }>;
+/** The texts and values of an f-string, in their order. */
+type Format = Node<"format", { parts: (string | Expression)[] }>;
+export type Clause = Node<"for", { name: string; over: Expression }> | Node<"if", { test: Expression }>;
+export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
+/** `len(of)`; and `range(of)`, which stands only after the `in` of a comprehension. */
+export type Builtin = Node<"len" | "range", { of: Expression }>;
+
+/** An argument of a call, with its value; it stands where its name does. One without a name is refused by the checker. */
+export type Argument = { name: string; value: Expression; at: Position };
+export type Call = Node<"call", { name: string; args: Argument[] }>;
+
+export type Expression =
+  | Literal
+  | List
+  | Dict
+  | Name
+  | Path
+  | Unary
+  | Operation
+  | Format
+  | Comprehension
+  | Builtin
+  | Call;
+
+/** `target = value`, or `value` alone. */
+export type Statement = { target?: string; value: Expression; at: Position };
+
+/** A parsed program. Its statements are in source order. */
+export type Program = { statements: Statement[] };
+
+/** The expressions right inside of one, in the order in which they are evaluated. */
+export function partsOf(node: Expression): Expression[] {
+  switch (node.kind) {
+    case "literal":
+    case "name":
+      return [];
+    case "list":
+      return node.items;
+    case "dict":
+      return node.members.flatMap(({ key, value }) => [key, value]);
+    case "path":
+      return [node.of, ...node.steps.flatMap((step) => (step.kind === "index" ? [step.index] : []))];
+    case "operation":
+      return node.operands;
+    case "format":
+      return node.parts.filter((part) => typeof part !== "string");
+    case "comprehension":
+      return [...node.clauses.map((clause) => (clause.kind === "for" ? clause.over : clause.test)), node.element];
+    case "call":
+      return node.args.map(({ value }) => value);
+    default:
+      return [node.of];
+  }
+}
+
+const none: readonly Call[] = [];
+
+/** The calls in an expression, itself included, in the order in which they are made. */
+export function callsIn(node: Expression): readonly Call[] {
+  if (node.kind === "literal" || node.kind === "name") return none;
+  if (node.calls) return node.calls;
+  const inside = partsOf(node).flatMap(callsIn);
+  const calls = node.kind === "call" ? [...inside, node] : inside;
+  node.calls = calls.length > 0 ? calls : none;
+  return node.calls;
+}
+
+/** The calls made for each item of a comprehension's clause: in the clauses after it, and in the element. */
+export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
+  callsIn(node).length === 0
+    ? none
+    : partsOf(node)
+        .slice(clause + 1)
+        .flatMap(callsIn);
+
+/** How a message calls an expression: as it is written, shortened; of a path as many `steps`. */
+export const written = (node: Expression, steps?: number): string => clip(whole(node, steps));
+
+function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
+  switch (node.kind) {
+    case "name":
+      return node.name;
+    case "call":
+      return `${node.name}(…)`;
+    case "path":
+      return (
+        whole(node.of) +
+        node.steps
+          .slice(0, steps)
+          .map((step) => (step.kind === "member" ? `.${step.name}` : `[${shortly(step.index)}]`))
+          .join("")
+      );
+    case "comprehension":
+      return "[…]";
+    case "list":
+      return "the list";
+    case "dict":
+      return "the dict";
+    default:
+      return "the value";
+  }
+}
+
+const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
+
+/** What a step asks for, if it says so itself. */
+export function keyOf(step: Step): string | number | undefined {
+  if (step.kind === "member") return step.name;
+  const value = step.index.kind === "literal" ? step.index.value : undefined;
+  return typeof value === "string" || typeof value === "number" ? value : undefined;
+}
+
+/** The members that are read of a name one after another, before anything else is. */
+export function leadingMembers(steps: readonly Step[]): string[] {
+  const names: string[] = [];
+  for (const step of steps) {
+    if (step.kind !== "member") break;
+    names.push(step.name);
+  }
+  return names;
+}

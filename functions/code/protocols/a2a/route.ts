@@ -1,0 +1,42 @@
+import { type Response, json } from "../../../../shared/answer.ts";
+import { fromStrings, parseInput } from "../../../../shared/input.ts";
+import type { Door } from "../../../../shared/invoke.ts";
+import type { Request } from "../../../../shared/lambda.ts";
+import { defineRoute } from "../../../../shared/route.ts";
+import { CodeRequest, CodeResponse } from "../../envelope.ts";
+import { executeOnce } from "../../execution/replay.ts";
+import { a2aRpc, isRpc } from "./rpc.ts";
+
+/** The specified A2A envelope: declared like a route for its input and the document, but no function a program could call. */
+export const route = defineRoute({
+  name: "code.a2a",
+  method: "POST",
+  path: "/v1/public/a2a",
+  summary: "Run a program of function calls",
+  description:
+    "Runs one or more calls of the API's functions, each authorized like its REST route. The whole program is checked before the first call runs. A program that fails is answered with 200 as well: the envelope says so, and keeps the results of the calls that completed.\n\nThe same program, sent again with the same `request_id` and `session_id` within an hour, is answered with the envelope of the first (`Idempotency-Replayed: true`). One that failed or was cut off runs again, and does what was left undone.\n\nA body that is JSON-RPC 2.0 is a message of the A2A protocol, version 1.0: see `/.well-known/agent-card.json`.",
+  capability: null,
+  open: "Each call of the program is authorized by its own function.",
+  access: "write",
+  body: CodeRequest,
+  output: CodeResponse,
+  run: async () => {
+    throw new Error("functions/code/handler.ts answers programs");
+  },
+});
+
+/** Answers the specified envelope and, where the body is JSON-RPC, the A2A protocol. */
+export async function a2a(request: Request, door: Door): Promise<Response> {
+  const { body, headers, rawQueryString } = request;
+  if (isRpc(body)) return a2aRpc(request, door);
+  const query = fromStrings(route.query, new URLSearchParams(rawQueryString));
+  const sent = { "idempotency-key": headers["idempotency-key"] };
+  const input = parseInput(route, { params: {}, query, body, headers: sent });
+  const { code, request_id: requestId, session_id: sessionId, dry_run: dryRun } = CodeRequest.parse(input.body);
+  const { envelope, replayed } = await executeOnce(
+    { code, requestId, sessionId, dryRun },
+    door,
+    input.headers.idempotencyKey,
+  );
+  return json(200, envelope, replayed ? { "idempotency-replayed": "true" } : {});
+}

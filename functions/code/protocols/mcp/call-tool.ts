@@ -1,0 +1,70 @@
+import type * as z from "zod";
+
+import type { Response } from "../../../../shared/answer.ts";
+import { Problem, problemBody } from "../../../../shared/errors.ts";
+import type { Door } from "../../../../shared/invoke.ts";
+import { inWords } from "../../../../shared/words.ts";
+import { CodeResponse } from "../../envelope.ts";
+import { execute, refusal } from "../../execution/execute.ts";
+import { executeOnce } from "../../execution/replay.ts";
+import { clip } from "../../language/messages.ts";
+import { type Call, type Id, errorCodes, failure } from "../json-rpc.ts";
+import { brief } from "./results.ts";
+import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
+
+/**
+ * Runs the program of a `tools/call`: the text is the A2A response, whole, unless less is asked for. Whatever a model can mend is a tool error (`isError`), never a protocol error:
+ * models see only those. An unknown tool is one for the client.
+ */
+export async function callTool(
+  call: Call,
+  door: Door,
+  respond: (id: Id, value: Record<string, unknown>) => Response,
+): Promise<Response> {
+  const { id, params } = call;
+  const tool = toolNames.find((name) => name === params["name"]);
+  if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
+  const given = ToolArguments.safeParse(params["arguments"], { error: inWords });
+  const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
+  const results = given.data?.results ?? resultsUnsaid[tool];
+  const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : brief(envelope));
+  const content = [{ type: "text", text }];
+  return respond(id, { content, isError: envelope.status === "failed" });
+}
+
+const noTool = (name: unknown): string =>
+  `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name is a string"}; the tools are ${toolNames.join(" and ")}`;
+
+const refuse = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
+  refused(String(id), "invalid_argument", complaint(tool, wrong));
+
+/**
+ * Clients use their small ids again in each connection: an id says which answer is meant, and only a `request_id`
+ * that a program is sent again.
+ */
+async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, door: Door): Promise<CodeResponse> {
+  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
+  const requestId = sent ?? String(id);
+  const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
+  try {
+    return sent === undefined ? await execute(program, door) : (await executeOnce(program, door)).envelope;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    // The model that sent it too early, or asked for too much at once, is the one to wait: what HTTP says it never sees.
+    if (error.code === "idempotency_in_flight") return refused(requestId, error.code, error.message);
+    if (error.code !== "rate_limited") throw error;
+    const { message, extras } = error;
+    return refused(requestId, error.code, message, problemBody(error, door.requestId), Number(extras["cost"]));
+  }
+}
+
+/** The envelope of a call in which not even a program was found to run, or none was let through. */
+const refused = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
+  refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
+
+const complaint = (tool: string, { issues }: z.ZodError): string => {
+  const wrong = issues
+    .slice(0, 5)
+    .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));
+  return `${tool} takes code, a string that holds the program, and if you like dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
+};

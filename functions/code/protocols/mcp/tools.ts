@@ -1,0 +1,146 @@
+import * as z from "zod";
+
+import { productName } from "../../../../shared/product-name.ts";
+import { catalogue } from "../../catalogue.ts";
+import type { CodeFunction } from "../../catalogue/function.ts";
+import { parametersOf } from "../../catalogue/signature.ts";
+import { CodeRequest } from "../../envelope.ts";
+import { budgetMs } from "../../execution/program.ts";
+import { sourceLimitBytes } from "../../language/lexer.ts";
+import { callLimit } from "../../language/parser.ts";
+
+/**
+ * How programs are written, and every function there is. Some clients cut descriptions: what a model cannot find out
+ * by itself stands first.
+ */
+const executeDescription = (): string =>
+  `Runs a program of calls to the ${productName} and answers each call's result and the last line's value; results="last": that value alone.
+
+${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
+
+${notation([...catalogue.values()])} Those after | change something.
+${catalogueText(() => true)}`;
+
+/** The same for programs that only read. `other` is the tool for the rest. */
+const queryDescription = (other: string): string =>
+  `Runs a program of calls that only read and answers the last line's value; ${other} takes the same programs and calls that change something.
+
+${language(`ws = workspaces.list(account_id="…").items[0]`)}
+
+${notation(reading())}
+${catalogueText(({ route }) => route.access === "read")}`;
+
+const language = (
+  begin: string,
+): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …; let the last pick what you need.
+${begin}
+page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
+[mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
+
+functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
+All is checked first: an error then names line and mending, and nothing was done. If a call fails later, those before it stand: send only what is left.
+Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
+
+const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
+
+/** How the lines are read; only those functions are named that are an exception. */
+function notation(functions: readonly CodeFunction[]): string {
+  const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
+    const without = members.filter((fn) => !needsAccount(fn));
+    return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
+  });
+  return `Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All need account_id but ${free.join(", ")}.`;
+}
+
+const needsAccount = (fn: CodeFunction): boolean =>
+  parametersOf(fn).some(({ name, required }) => name === "account_id" && required);
+
+/** `auth.groups.members.add` is one of `auth.groups.members`. */
+const byPrefix = (functions: readonly CodeFunction[]): Map<string, CodeFunction[]> =>
+  Map.groupBy(functions, ({ route }) => route.name.slice(0, route.name.lastIndexOf(".")));
+
+/** One line a prefix: what reads, and after a bar what changes something. */
+function catalogueText(isShown: (fn: CodeFunction) => boolean): string {
+  const lines = [...byPrefix([...catalogue.values()].filter(isShown))].map(([prefix, functions]) => {
+    const reads = functions.filter(({ route }) => route.access === "read").map(shortSignature);
+    const writes = functions.filter(({ route }) => route.access === "write").map(shortSignature);
+    return `${prefix}: ${[...reads, ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
+  });
+  return lines.join("\n");
+}
+
+const paging = new Set(["page", "page_size"]);
+
+/** `list(…, status?)`: without what is said once for all. */
+function shortSignature(fn: CodeFunction): string {
+  const parameters = parametersOf(fn).filter(({ name, required }) => name !== "account_id" || !required);
+  const isPaged = parameters.some(({ name }) => paging.has(name));
+  const own = parameters.filter(({ name }) => !paging.has(name));
+  const shown = [...(isPaged ? ["…"] : []), ...own.map(({ name, required }) => (required ? name : `${name}?`))];
+  return `${fn.route.name.slice(fn.route.name.lastIndexOf(".") + 1)}(${shown.join(", ")})`;
+}
+
+export const executeName = "service_execute";
+export const queryName = "service_query";
+export const toolNames = [executeName, queryName] as const;
+
+/** Which results of calls an answer holds beside the last value. */
+const Results = z.enum(["all", "last"]);
+type Results = z.output<typeof Results>;
+
+/** What a tool answers where the caller does not say. */
+export const resultsUnsaid: Readonly<Record<(typeof toolNames)[number], Results>> = {
+  [executeName]: "all",
+  [queryName]: "last",
+};
+
+/** What both tools take: the specified `code`, and what is ours. */
+export const ToolArguments = z.strictObject({
+  code: z.string().meta({ description: "The program: one or more function calls." }),
+  dry_run: z.boolean().optional().meta({ description: "Check only: say which calls it would make. Nothing is done." }),
+  session_id: CodeRequest.shape.session_id
+    .optional()
+    .meta({ description: "Programs with the same one share their variables, for an hour." }),
+  request_id: CodeRequest.shape.request_id
+    .optional()
+    .meta({ description: "Send a program again with the same one, after a time-out, and nothing is done twice." }),
+  results: Results.optional().meta({
+    description: `all: every call's result, if not said by ${executeName}; last: the last value, and of what only reads just the size, if not said by ${queryName}.`,
+  }),
+});
+
+/** The hints are for the worst that a program can do. Looking things up asks registrars and the internet's DNS. */
+const annotationsOf = (readOnly: boolean) => ({
+  readOnlyHint: readOnly,
+  destructiveHint: !readOnly,
+  idempotentHint: readOnly,
+  openWorldHint: true,
+});
+
+let made: readonly object[] | undefined;
+
+/** The MCP tools that run programs (MCP 2026-07-28, "Tools"), always in the same order. */
+export function tools(): readonly object[] {
+  if (made) return made;
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(ToolArguments, {
+    io: "input",
+    override: ({ jsonSchema }) => void delete jsonSchema["example"],
+  });
+  made = [
+    {
+      name: executeName,
+      title: "Run API calls",
+      description: executeDescription(),
+      inputSchema,
+      annotations: annotationsOf(false),
+    },
+    {
+      name: queryName,
+      title: "Run API calls that only read",
+      description: queryDescription(executeName),
+      inputSchema,
+      annotations: annotationsOf(true),
+    },
+  ];
+  return made;
+}

@@ -1,0 +1,139 @@
+import * as z from "zod";
+
+import type { Principal } from "../../../shared/auth/principal.ts";
+import { Empty, type Route, defineRoute } from "../../../shared/route.ts";
+import { type Purse, unitsToRead, unitsToWrite } from "./charges.ts";
+import {
+  type Session,
+  type SessionPlace,
+  endSession,
+  loadSession,
+  noSession,
+  renewSession,
+  saveSession,
+  shownVariables,
+} from "./session.ts";
+
+const moment = (description: string) => z.iso.datetime().nullable().meta({ description });
+
+const CodeSession = z
+  .object({
+    session_id: z.string().meta({ description: "The session's identifier, as the caller sent it." }),
+    principal: z
+      .object({
+        type: z.enum(["user", "service_account"]).meta({ description: "What kind of principal it is." }),
+        id: z.string().meta({ description: "The principal's id." }),
+        email: z.string().meta({ description: "The principal's e-mail address." }),
+      })
+      .meta({ description: "Whose session it is: nobody else's programs see it." }),
+    variables: z
+      .array(
+        z.object({
+          name: z.string().meta({ description: "The variable's name." }),
+          type: z.string().meta({ description: "What its value is: string, number, boolean, null, list or dict." }),
+          bytes: z.int().meta({ description: "How much of the session's 262144 bytes it takes." }),
+        }),
+      )
+      .meta({ description: "The variables that the programs before this one left." }),
+    created_at: moment("When the session began; null before a program left anything in it."),
+    last_used_at: moment("When a program last used it."),
+    expires_at: moment("When it is forgotten, unless a program uses it before."),
+  })
+  .meta({
+    id: "CodeSession",
+    description: "The variables of one principal that programs with one `session_id` share.",
+  });
+
+const inPrograms = async (): Promise<never> => {
+  throw new Error("functions/code/execution/execute.ts binds the functions of a session to it");
+};
+
+const common = {
+  method: "POST" as const,
+  path: "/v1/public/a2a",
+  capability: null,
+  open: "A session is of the principal that uses it.",
+};
+
+const get = defineRoute({
+  ...common,
+  name: "auth.session.get",
+  summary: "Show the session",
+  description: "The session of this program, as the programs before it left it.",
+  access: "read",
+  output: CodeSession,
+  run: inPrograms,
+});
+
+const end = defineRoute({
+  ...common,
+  name: "auth.session.end",
+  summary: "Forget the session's variables",
+  description: "Forgets all variables of the session; those that the program gives a value after this are kept again.",
+  access: "write",
+  output: Empty,
+  run: inPrograms,
+});
+
+const authenticate = defineRoute({
+  ...common,
+  name: "auth.session.authenticate",
+  summary: "Begin or renew the session",
+  description: "Begins the session of this program, or keeps it for another hour. Who it is for is the caller's token.",
+  access: "write",
+  output: CodeSession,
+  run: inPrograms,
+});
+
+/** What programs may do with their session: functions of code mode only. */
+export const sessionRoutes: readonly Route[] = [get, end, authenticate];
+
+/**
+ * The functions of a session, for the program whose session it is. It is read once at most, unless it was `loaded`
+ * before, and written only where there is none to renew; both are paid for.
+ */
+export function bindSession(place: SessionPlace, purse: Purse, loaded?: Session): Map<string, Route> {
+  let session = loaded && Promise.resolve(loaded);
+  const current = (): Promise<Session> => (session ??= read(place, purse));
+  const begun = async (): Promise<Session> => {
+    const found = await current();
+    const next = isLive(found) ? await renewSession(place, found) : await begin(place, purse);
+    session = Promise.resolve(next);
+    return next;
+  };
+  return new Map([
+    bind(get, async (principal) => viewOf(await current(), place, principal)),
+    bind(end, async () => {
+      await endSession(place);
+      session = Promise.resolve(noSession);
+      return {};
+    }),
+    bind(authenticate, async (principal) => viewOf(await begun(), place, principal)),
+  ]);
+}
+
+const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
+
+async function read(place: SessionPlace, purse: Purse): Promise<Session> {
+  const session = await loadSession(place);
+  await purse.pay(unitsToRead(session.bytes));
+  return session;
+}
+
+/** Programs that run at the same time may have begun it meanwhile, and filled it. */
+const begin = (place: SessionPlace, purse: Purse): Promise<Session> =>
+  saveSession(place, new Map(), (bytes) => purse.pay(unitsToWrite(bytes)));
+
+const bind = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
+  route.name,
+  { ...route, run: (_, { principal }) => run(principal) },
+];
+
+const viewOf = (session: Session, { sessionId }: SessionPlace, { type, id, email }: Principal) => ({
+  session_id: sessionId,
+  principal: { type, id, email },
+  variables: shownVariables(session),
+  created_at: session.createdAt ?? null,
+  last_used_at: session.lastUsedAt ?? null,
+  expires_at: session.expiresAt ?? null,
+});

@@ -3,11 +3,11 @@ import { extname, join } from "node:path";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
-import { notFound } from "../shared/errors.ts";
-import { etagOf, hasTag, parseTags } from "../shared/etag.ts";
-import { pageInstead } from "../shared/page-instead.ts";
-import { addressOf } from "../shared/public-url.ts";
+import { notFound } from "../shared/core/errors.ts";
+import { etagOf, hasTag, parseTags } from "../shared/core/etag.ts";
+import { addressOf } from "../shared/core/public-url.ts";
+import { failureResponse, requestIdOf, sealed, type Response } from "../shared/http/answer.ts";
+import { pageInstead } from "../shared/http/page-instead.ts";
 
 const mediaTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",

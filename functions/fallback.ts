@@ -3,9 +3,9 @@ import { join } from "node:path";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { failureResponse, requestIdOf, sealed, type Response } from "../shared/answer.ts";
-import { notFound, Problem } from "../shared/errors.ts";
-import { pageInstead } from "../shared/page-instead.ts";
+import { notFound, Problem } from "../shared/core/errors.ts";
+import { failureResponse, requestIdOf, sealed, type Response } from "../shared/http/answer.ts";
+import { pageInstead } from "../shared/http/page-instead.ts";
 
 /** What every path template allows; written beside the bundle when it is made. */
 type Methods = Record<string, string[]>;

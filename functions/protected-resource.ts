@@ -1,8 +1,8 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { json, sealed, type Response } from "../shared/answer.ts";
-import { readEnvironment, type Issuer } from "../shared/env.ts";
-import { protectedResource } from "../shared/protected-resource.ts";
+import { readEnvironment, type Issuer } from "../shared/core/env.ts";
+import { json, sealed, type Response } from "../shared/http/answer.ts";
+import { protectedResource } from "../shared/http/protected-resource.ts";
 
 let issuers: readonly Issuer[] | undefined;
 

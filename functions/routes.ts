@@ -1,4 +1,4 @@
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 import { route as accountsGet } from "./accounts/get.ts";
 import { route as accountsList } from "./accounts/list.ts";
 import { route as auditList } from "./audit/list.ts";

@@ -1,4 +1,4 @@
-import type { ProblemCode } from "../shared/errors.ts";
+import type { ProblemCode } from "../shared/core/errors.ts";
 
 /** What each problem means and what to do about it, for the page of errors. */
 export const adviceOf: Record<ProblemCode, string> = {

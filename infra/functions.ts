@@ -93,7 +93,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     environment: { ...common.environment, ...portEnvironment(spec.uses ?? [], common.outside) },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
-    // As JSON, Lambda passes the lines of shared/log.ts on as they are; LOG_LEVEL alone decides which are written.
+    // As JSON, Lambda passes the lines of shared/core/log.ts on as they are; LOG_LEVEL alone decides which are written.
     loggingFormat: lambda.LoggingFormat.JSON,
     applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
     // One line a request is ours; the platform speaks up about time-outs and crashes only.

@@ -1,6 +1,6 @@
 import { routes } from "../functions/routes.ts";
-import { metadataPath, resourcePaths } from "../shared/protected-resource.ts";
-import type { Port } from "../shared/route.ts";
+import { metadataPath, resourcePaths } from "../shared/http/protected-resource.ts";
+import type { Port } from "../shared/http/route.ts";
 
 /** One Lambda function: its source file, what it may do with the table, and the requests that reach it. */
 export type LambdaSpec = {

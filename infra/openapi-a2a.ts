@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { route } from "../functions/code/protocols/a2a/route.ts";
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 
 const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id, echoed in the answer." });
 const version = z.literal("2.0").meta({ description: "The JSON-RPC version." });

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
-import type { Route } from "../shared/route.ts";
-import { mayReplay } from "../shared/shown-once.ts";
+import type { Route } from "../shared/http/route.ts";
+import { mayReplay } from "../shared/http/shown-once.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 

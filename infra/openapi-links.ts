@@ -1,4 +1,4 @@
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 
 type Link = { operationId: string; description: string; parameters: Record<string, string> };
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { ToolArguments } from "../functions/code/protocols/mcp/tools.ts";
-import { defineRoute } from "../shared/route.ts";
+import { defineRoute } from "../shared/http/route.ts";
 
 const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id, echoed in the answer." });
 const version = z.literal("2.0").meta({ description: "The JSON-RPC version." });

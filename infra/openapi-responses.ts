@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
 
-import { type ProblemCode, problemCodes, problemOf } from "../shared/errors.ts";
-import type { Route } from "../shared/route.ts";
-import { mayReplay } from "../shared/shown-once.ts";
+import { type ProblemCode, problemCodes, problemOf } from "../shared/core/errors.ts";
+import type { Route } from "../shared/http/route.ts";
+import { mayReplay } from "../shared/http/shown-once.ts";
 import { GatewayAnswer, gatewayNote } from "./openapi-gateway.ts";
 import { headersBesideGateway, headersOf, rateLimit } from "./openapi-headers.ts";
 import { linksOf } from "./openapi-links.ts";

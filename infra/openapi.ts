@@ -5,9 +5,9 @@ import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObj
 
 import { functionsRoute } from "../functions/code/handler.ts";
 import { routes } from "../functions/routes.ts";
-import { limitClasses } from "../shared/limits/classes.ts";
-import { productName } from "../shared/product-name.ts";
-import type { Route } from "../shared/route.ts";
+import { productName } from "../shared/core/product-name.ts";
+import type { Route } from "../shared/http/route.ts";
+import { limitClasses } from "../shared/rate-limits/classes.ts";
 import { wordsGiven } from "./command-line.ts";
 import { a2aBody, a2aHeaders, a2aRoute } from "./openapi-a2a.ts";
 import { families } from "./openapi-families.ts";

@@ -4,8 +4,8 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
-import { domainOf, MailSender, senderIn } from "../shared/providers/mail-sender.ts";
-import type { Port } from "../shared/route.ts";
+import type { Port } from "../shared/http/route.ts";
+import { domainOf, MailSender, senderIn } from "../shared/providers/mail/sender.ts";
 import { allow } from "./allow.ts";
 import type { Config } from "./config.ts";
 import { filesBucketId } from "./files-bucket.ts";

@@ -1,13 +1,13 @@
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod";
 
-import { PriceLists } from "../shared/billing/prices.ts";
-import { readEndpoint } from "../shared/endpoint.ts";
-import type { Issuer } from "../shared/env.ts";
-import { MailSender } from "../shared/providers/mail-sender.ts";
-import { ReadOnlyReason } from "../shared/read-only.ts";
+import { readEndpoint } from "../shared/core/endpoint.ts";
+import type { Issuer } from "../shared/core/env.ts";
+import { ReadOnlyReason } from "../shared/core/read-only.ts";
+import { MailSender } from "../shared/providers/mail/sender.ts";
+import { PriceLists } from "../shared/wallet/prices.ts";
 
-/** An issuer as a stage's file lists it; shared/env.ts says what each member is, and checks them. */
+/** An issuer as a stage's file lists it; shared/core/env.ts says what each member is, and checks them. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
 
 /** Given as a list or as one string with commas. */
@@ -76,7 +76,7 @@ export const Settings = z.object({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
     .default("dev"),
-  /** `ISSUERS` as shared/env.ts reads it: JSON text, or the list itself. */
+  /** `ISSUERS` as shared/core/env.ts reads it: JSON text, or the list itself. */
   issuers: z
     .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
     .optional(),
@@ -114,9 +114,9 @@ export const Settings = z.object({
   /** Who registers names, and where zones are; `embedded` only plays at it, and nobody can buy or reach a name. */
   registrar: z.enum(["route53", "embedded"]).default("route53"),
   dns: z.enum(["route53", "embedded"]).default("route53"),
-  /** Other prices of plans than those of shared/billing/catalogue.ts, from months on. Lists of months that began stay. */
+  /** Other prices of plans than those of shared/wallet/catalogue.ts, from months on. Lists of months that began stay. */
   planPrices: orJson(PriceLists).default([]),
-  /** A secret in Secrets Manager as shared/providers/payments.ts wants it; without it top-ups answer an error. */
+  /** A secret in Secrets Manager as shared/providers/payments/payments.ts wants it; without it top-ups answer an error. */
   paymentsSecretName: SecretName.optional(),
   /** Where payers return to when a checkout does not say. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
@@ -136,7 +136,7 @@ export const Settings = z.object({
     .string()
     .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
     .optional(),
-  /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/smtp-url.ts) for that mail, instead of SES. */
+  /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead of SES. */
   smtpSecretName: SecretName.optional(),
   /** A configuration set of SES for that mail. */
   sesConfigurationSet: z

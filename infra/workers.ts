@@ -43,7 +43,7 @@ export const workers: readonly WorkerSpec[] = [
     access: "write",
     keys: ["ACCOUNT#*", "VERIFICATION#*"],
     uses: ["mail"],
-    // Shorter than a worker is left to it: shared/forwarding/send.ts.
+    // Shorter than a worker is left to it: shared/mail/forwarding/send.ts.
     timeoutSeconds: 30,
     source: { events: ["forwarding.verification_requested"] },
   }),

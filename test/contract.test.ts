@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { functionsRoute } from "../functions/code/handler.ts";
 import { sourceLimitBytes } from "../functions/code/language/lexer.ts";
 import { routes } from "../functions/routes.ts";
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 import { checkContract, checkOutcome } from "./support/contract.ts";
 import { outcomeOf, storedOf } from "./support/doors.ts";
 import { exampleOf, type Example } from "./support/examples.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
 import { changesOf } from "../shared/changes/record.ts";
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 import { readEntries } from "../shared/table/journal.ts";
 import { callRest } from "./support/call.ts";
 import { storedOf } from "./support/doors.ts";

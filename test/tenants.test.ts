@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
-import type { Route } from "../shared/route.ts";
+import type { Route } from "../shared/http/route.ts";
 import { masked, storedOf } from "./support/doors.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
 import { anotherKind, idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";

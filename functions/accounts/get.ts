@@ -1,7 +1,7 @@
 import { AccountParams, AccountResponse } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "accounts.get",

@@ -2,10 +2,10 @@ import * as z from "zod";
 
 import { AccountResponse } from "../../shared/accounts/account.ts";
 import { visibleAccounts } from "../../shared/accounts/visible.ts";
-import { http } from "../../shared/http.ts";
-import { Id } from "../../shared/ids.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "accounts.list",

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { AuditEntry, auditQuery, listAuditEntries } from "../../shared/changes/audit.ts";
-import { http } from "../../shared/http.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { AuditEntry, auditQuery, listAuditEntries } from "../../shared/audit/audit.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "audit.list",

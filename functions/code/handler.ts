@@ -1,7 +1,7 @@
-import type { Response } from "../../shared/answer.ts";
-import { http } from "../../shared/http.ts";
-import { type Door, requireHonoured } from "../../shared/invoke.ts";
-import { type Handler, type Request, lambda } from "../../shared/lambda.ts";
+import type { Response } from "../../shared/http/answer.ts";
+import { type Door, requireHonoured } from "../../shared/http/invoke.ts";
+import { type Handler, type Request, lambda } from "../../shared/http/lambda.ts";
+import { http } from "../../shared/http/rest.ts";
 import { catalogue } from "./catalogue.ts";
 import { a2a } from "./protocols/a2a/route.ts";
 import { checkPage, mcp, unreadable } from "./protocols/mcp/server.ts";

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { Credential, CredentialName } from "../../shared/credentials/credential.ts";
-import { addCredential } from "../../shared/credentials/manage.ts";
-import { passwordRules, weakness } from "../../shared/credentials/secret.ts";
-import { http } from "../../shared/http.ts";
-import { loginWork } from "../../shared/mailboxes/outside.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/scoped/in-body.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { Credential, CredentialName } from "../../shared/mail/credentials/credential.ts";
+import { addCredential } from "../../shared/mail/credentials/manage.ts";
+import { passwordRules, weakness } from "../../shared/mail/credentials/secret.ts";
+import { loginWork } from "../../shared/mail/mailboxes/services.ts";
+import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/in-body.ts";
 
 const [shortest, longest] = [12, 256];
 

@@ -1,8 +1,8 @@
-import { credentialKind } from "../../shared/credentials/credential.ts";
-import { deleteCredential } from "../../shared/credentials/manage.ts";
-import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
+import { credentialKind } from "../../shared/mail/credentials/credential.ts";
+import { deleteCredential } from "../../shared/mail/credentials/manage.ts";
+import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
 
 export const route = defineRoute({
   name: "credentials.delete",

@@ -1,7 +1,7 @@
-import { Credential, credentialKind } from "../../shared/credentials/credential.ts";
-import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { Credential, credentialKind } from "../../shared/mail/credentials/credential.ts";
+import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
 
 export const route = defineRoute({
   name: "credentials.get",

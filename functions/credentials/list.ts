@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { Credential } from "../../shared/credentials/credential.ts";
-import { listCredentials } from "../../shared/credentials/manage.ts";
-import { http } from "../../shared/http.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { Credential } from "../../shared/mail/credentials/credential.ts";
+import { listCredentials } from "../../shared/mail/credentials/manage.ts";
 
 export const route = defineRoute({
   name: "credentials.list",

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { Credential, credentialKind, CredentialName } from "../../shared/credentials/credential.ts";
-import { renameCredential } from "../../shared/credentials/manage.ts";
-import { credentialInPath, CredentialParams } from "../../shared/credentials/subjects.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { Credential, credentialKind, CredentialName } from "../../shared/mail/credentials/credential.ts";
+import { renameCredential } from "../../shared/mail/credentials/manage.ts";
+import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
 
 export const route = defineRoute({
   name: "credentials.update",

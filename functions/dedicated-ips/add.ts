@@ -4,8 +4,8 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { HostAddresses } from "../../shared/dedicated-ips/address.ts";
 import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { addHost } from "../../shared/dedicated-ips/register.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.add",

@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import { AuthorizedIp, authorizeIp } from "../../shared/dedicated-ips/authorize.ts";
 import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
-import { resolverHere } from "../../shared/dns/outside.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.authorize",

@@ -1,12 +1,12 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
+import { line } from "../../shared/core/text.ts";
 import { claimIp } from "../../shared/dedicated-ips/claim.ts";
 import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { line } from "../../shared/text.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.claim",

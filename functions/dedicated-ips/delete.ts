@@ -1,8 +1,8 @@
 import { ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { deleteIp } from "../../shared/dedicated-ips/delete.ts";
 import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.delete",

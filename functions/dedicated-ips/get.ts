@@ -1,8 +1,8 @@
 import { DedicatedIpDetail, ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { ipDetail } from "../../shared/dedicated-ips/detail.ts";
 import { IpParams, seenIp } from "../../shared/dedicated-ips/find.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.get",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { ipQuery, listIps } from "../../shared/dedicated-ips/list.ts";
-import { http } from "../../shared/http.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.list",

@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { addRecord } from "../../shared/dns-records/add.ts";
-import { newRecord } from "../../shared/dns-records/input.ts";
-import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { addRecord } from "../../shared/domains/records/add.ts";
+import { newRecord } from "../../shared/domains/records/input.ts";
+import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
+import { shownOnceSynced } from "../../shared/domains/records/synced.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.add",

@@ -1,8 +1,8 @@
-import { recordInPath, RecordParams, removeRecord } from "../../shared/dns-records/change.ts";
-import { recordKind } from "../../shared/dns-records/stored-record.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
-import { syncSoon } from "../../shared/zones/soon.ts";
+import { recordInPath, RecordParams, removeRecord } from "../../shared/domains/records/change.ts";
+import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { recordKind } from "../../shared/domains/records/stored-record.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.delete",

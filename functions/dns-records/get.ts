@@ -1,9 +1,9 @@
-import { recordInPath, RecordParams } from "../../shared/dns-records/change.ts";
-import { DnsRecord, recordKind } from "../../shared/dns-records/stored-record.ts";
-import { recordViews } from "../../shared/dns-records/view.ts";
-import { notFound } from "../../shared/errors.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { notFound } from "../../shared/core/errors.ts";
+import { recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
+import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
+import { recordViews } from "../../shared/domains/records/view.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.get",

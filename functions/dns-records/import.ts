@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { ImportAnswer, importRecords } from "../../shared/dns-records/import.ts";
-import { recordView } from "../../shared/dns-records/view.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { syncSoon } from "../../shared/zones/soon.ts";
+import { ImportAnswer, importRecords } from "../../shared/domains/records/import.ts";
+import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { recordView } from "../../shared/domains/records/view.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.import",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { listRecords, recordQuery } from "../../shared/dns-records/list.ts";
-import { DnsRecord } from "../../shared/dns-records/stored-record.ts";
-import { http } from "../../shared/http.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { listRecords, recordQuery } from "../../shared/domains/records/list.ts";
+import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.list",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { changeRecord, recordInPath, RecordParams } from "../../shared/dns-records/change.ts";
-import { changedRecord } from "../../shared/dns-records/input.ts";
-import { DnsRecord, recordKind } from "../../shared/dns-records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/dns-records/synced.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { changeRecord, recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
+import { changedRecord } from "../../shared/domains/records/input.ts";
+import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
+import { shownOnceSynced } from "../../shared/domains/records/synced.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.update",

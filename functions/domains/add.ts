@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { resolverHere } from "../../shared/dns/outside.ts";
-import { addDomain } from "../../shared/domains/add.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
 import { Domain } from "../../shared/domains/domain.ts";
 import { NewDomainName } from "../../shared/domains/registrable.ts";
-import { http } from "../../shared/http.ts";
-import { Id } from "../../shared/ids.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { workspaceInBody } from "../../shared/workspace-subjects.ts";
+import { addDomain } from "../../shared/domains/setup/add.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { workspaceInBody } from "../../shared/workspaces/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.add",

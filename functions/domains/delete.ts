@@ -1,10 +1,10 @@
+import { Problem } from "../../shared/core/errors.ts";
+import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { dnsHere, registrarHere } from "../../shared/domains/outside.ts";
-import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
-import { Problem } from "../../shared/errors.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { dnsHere, registrarHere } from "../../shared/domains/setup/services.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.delete",

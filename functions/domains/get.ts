@@ -1,8 +1,8 @@
-import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.get",

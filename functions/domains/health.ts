@@ -1,9 +1,9 @@
-import { resolverHere } from "../../shared/dns/outside.ts";
-import { expectedRecords } from "../../shared/domains/expected.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { Health, healthOf } from "../../shared/domains/health.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { expectedRecords } from "../../shared/domains/setup/expected.ts";
+import { Health, healthOf } from "../../shared/domains/setup/health.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.health",

@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 import { covers } from "../../shared/auth/permissions.ts";
+import { InvalidInput, Problem } from "../../shared/core/errors.ts";
+import { Id } from "../../shared/core/ids.ts";
 import { Domain } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { moveDomain } from "../../shared/domains/move.ts";
-import { InvalidInput, Problem } from "../../shared/errors.ts";
-import { http } from "../../shared/http.ts";
-import { Id } from "../../shared/ids.ts";
-import { defineRoute, type Context } from "../../shared/route.ts";
-import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces.ts";
+import { moveDomain } from "../../shared/domains/setup/move.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, type Context } from "../../shared/http/route.ts";
+import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspaces.ts";
 
 export const route = defineRoute({
   name: "domains.move",

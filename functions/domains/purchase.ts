@@ -1,11 +1,11 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { paymentsHere } from "../../shared/billing/outside.ts";
-import { registrarHere } from "../../shared/domains/outside.ts";
-import { Purchase, PurchaseAnswer } from "../../shared/domains/purchase-view.ts";
-import { purchaseDomains } from "../../shared/domains/purchase.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { workspaceInBody } from "../../shared/workspace-subjects.ts";
+import { paymentsHere } from "../../shared/billing/services.ts";
+import { Purchase, PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
+import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
+import { registrarHere } from "../../shared/domains/setup/services.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { workspaceInBody } from "../../shared/workspaces/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.purchase",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { registrarHere } from "../../shared/domains/outside.ts";
-import { searchDomains, searchQuery, SearchResult } from "../../shared/domains/search.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { workspaceInQuery } from "../../shared/workspace-subjects.ts";
+import { searchDomains, searchQuery, SearchResult } from "../../shared/domains/purchase/search.ts";
+import { registrarHere } from "../../shared/domains/setup/services.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { workspaceInQuery } from "../../shared/workspaces/workspace-subjects.ts";
 
 export const route = defineRoute({
   name: "domains.search",

@@ -1,10 +1,10 @@
-import { domainDetail, DomainDetail } from "../../shared/domains/detail.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { DomainSettings, setDomain } from "../../shared/domains/settings.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { syncSoon } from "../../shared/zones/soon.ts";
+import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { DomainSettings, setDomain } from "../../shared/domains/setup/settings.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.update",

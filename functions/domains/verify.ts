@@ -1,10 +1,10 @@
-import { resolverHere } from "../../shared/dns/outside.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { Verification, verifyDomain } from "../../shared/domains/verify.ts";
-import { http } from "../../shared/http.ts";
-import { secretsHere } from "../../shared/providers/secrets-here.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { syncSoon } from "../../shared/zones/soon.ts";
+import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { secretsHere } from "../../shared/providers/secrets/here.ts";
 
 export const route = defineRoute({
   name: "domains.verify",

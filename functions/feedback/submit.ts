@@ -1,8 +1,8 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { Feedback, NewFeedback } from "../../shared/feedback/feedback.ts";
 import { submitFeedback } from "../../shared/feedback/submit.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "feedback.submit",

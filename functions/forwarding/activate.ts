@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { setActive } from "../../shared/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { setActive } from "../../shared/mail/forwarding/manage.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.activate",

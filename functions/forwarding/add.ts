@@ -1,12 +1,12 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { addRule } from "../../shared/forwarding/manage.ts";
-import { ForwardingRule } from "../../shared/forwarding/rule.ts";
-import { TargetEmail } from "../../shared/forwarding/target.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/scoped/in-body.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { addRule } from "../../shared/mail/forwarding/manage.ts";
+import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
+import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
+import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/in-body.ts";
 
 export const route = defineRoute({
   name: "forwarding.add",

@@ -1,7 +1,7 @@
-import { deleteRule } from "../../shared/forwarding/remove.ts";
-import { ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
+import { deleteRule } from "../../shared/mail/forwarding/remove.ts";
+import { ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.delete",

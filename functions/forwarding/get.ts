@@ -1,6 +1,6 @@
-import { ForwardingRule, ruleInPath, ruleKind, RuleParams, ruleView } from "../../shared/forwarding/rule.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams, ruleView } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.get",

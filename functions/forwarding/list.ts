@@ -1,9 +1,9 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { listRules, RuleQuery } from "../../shared/forwarding/list.ts";
-import { ForwardingRule } from "../../shared/forwarding/rule.ts";
-import { http } from "../../shared/http.ts";
-import { pageOf } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { pageOf } from "../../shared/core/page.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { listRules, RuleQuery } from "../../shared/mail/forwarding/list.ts";
+import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.list",

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { retarget } from "../../shared/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/forwarding/rule.ts";
-import { TargetEmail } from "../../shared/forwarding/target.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { retarget } from "../../shared/mail/forwarding/manage.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
+import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
 
 export const route = defineRoute({
   name: "forwarding.update",

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-import { agreeByToken, tokenInBody } from "../../shared/forwarding/confirm.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { agreeByToken, tokenInBody } from "../../shared/mail/forwarding/confirm.ts";
 
 export const route = defineRoute({
   name: "forwarding.verify",

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 
-import type { Response } from "../../shared/answer.ts";
+import type { Endpoint } from "../../shared/core/endpoint.ts";
+import { networkOf } from "../../shared/core/network.ts";
 import { relayOf } from "../../shared/dedicated-ips/relay.ts";
-import type { Endpoint } from "../../shared/endpoint.ts";
-import { charge } from "../../shared/limits/limiter.ts";
-import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/door.ts";
-import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/log-in.ts";
-import { mailServers } from "../../shared/mail/platform.ts";
-import { readAddress } from "../../shared/mailboxes/local-part.ts";
-import { networkOf } from "../../shared/network.ts";
+import type { Response } from "../../shared/http/answer.ts";
+import { readAddress } from "../../shared/mail/mailboxes/local-part.ts";
+import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/servers/door.ts";
+import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/log-in.ts";
+import { mailServers } from "../../shared/mail/servers/platform.ts";
+import { charge } from "../../shared/rate-limits/limiter.ts";
 
 const longest = 1_000;
 

@@ -1,6 +1,6 @@
-import { json } from "../../shared/answer.ts";
-import { mailDoor } from "../../shared/mail/door.ts";
-import { routeOf } from "../../shared/mail/recipient.ts";
+import { json } from "../../shared/http/answer.ts";
+import { mailDoor } from "../../shared/mail/servers/door.ts";
+import { routeOf } from "../../shared/mail/servers/recipient.ts";
 
 /**
  * Where mail for `?address=` goes, for the deployment's MX: to a mailbox by its address, an alias or the catch-all, to

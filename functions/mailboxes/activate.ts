@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { http } from "../../shared/http.ts";
-import { changeMailbox } from "../../shared/mailboxes/change.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { Mailbox, mailboxKind } from "../../shared/mailboxes/mailbox.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { changeMailbox } from "../../shared/mail/mailboxes/change.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.activate",

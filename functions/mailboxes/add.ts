@@ -3,12 +3,12 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { http } from "../../shared/http.ts";
-import { addMailbox } from "../../shared/mailboxes/add.ts";
-import { LocalPart } from "../../shared/mailboxes/local-part.ts";
-import { Mailbox, personName } from "../../shared/mailboxes/mailbox.ts";
-import { loginWork } from "../../shared/mailboxes/outside.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { addMailbox } from "../../shared/mail/mailboxes/add.ts";
+import { LocalPart } from "../../shared/mail/mailboxes/local-part.ts";
+import { Mailbox, personName } from "../../shared/mail/mailboxes/mailbox.ts";
+import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.add",

@@ -3,11 +3,11 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { http } from "../../shared/http.ts";
-import { BulkAnswer, BulkItem } from "../../shared/mailboxes/bulk-items.ts";
-import { addMailboxes } from "../../shared/mailboxes/bulk.ts";
-import { loginWork } from "../../shared/mailboxes/outside.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { BulkAnswer, BulkItem } from "../../shared/mail/mailboxes/bulk-items.ts";
+import { addMailboxes } from "../../shared/mail/mailboxes/bulk.ts";
+import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.bulk",

@@ -1,8 +1,8 @@
-import { http } from "../../shared/http.ts";
-import { deleteMailbox } from "../../shared/mailboxes/delete.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { mailboxKind } from "../../shared/mailboxes/mailbox.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
+import { deleteMailbox } from "../../shared/mail/mailboxes/delete.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.delete",

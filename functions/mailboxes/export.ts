@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { http } from "../../shared/http.ts";
-import { csvNameOf, exportMailboxes } from "../../shared/mailboxes/export.ts";
-import { mailboxQuery } from "../../shared/mailboxes/list.ts";
-import { MailboxExport } from "../../shared/mailboxes/stored-export.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { csvNameOf, exportMailboxes } from "../../shared/mail/mailboxes/export.ts";
+import { mailboxQuery } from "../../shared/mail/mailboxes/list.ts";
+import { MailboxExport } from "../../shared/mail/mailboxes/stored-export.ts";
 
 function fileOf(output: unknown): { name: string; text: string } | undefined {
   const { csv, created_at } = output as MailboxExport;

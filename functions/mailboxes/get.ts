@@ -1,9 +1,9 @@
-import { notFound } from "../../shared/errors.ts";
-import { http } from "../../shared/http.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { Mailbox, mailboxKind } from "../../shared/mailboxes/mailbox.ts";
-import { mailboxViews } from "../../shared/mailboxes/view.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { notFound } from "../../shared/core/errors.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
+import { mailboxViews } from "../../shared/mail/mailboxes/view.ts";
 
 export const route = defineRoute({
   name: "mailboxes.get",

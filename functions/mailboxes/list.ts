@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { http } from "../../shared/http.ts";
-import { listMailboxes, mailboxQuery } from "../../shared/mailboxes/list.ts";
-import { Mailbox } from "../../shared/mailboxes/mailbox.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { listMailboxes, mailboxQuery } from "../../shared/mail/mailboxes/list.ts";
+import { Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.list",

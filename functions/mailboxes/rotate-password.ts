@@ -1,8 +1,8 @@
-import { http } from "../../shared/http.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mailboxes/find.ts";
-import { loginWork } from "../../shared/mailboxes/outside.ts";
-import { Rotated, rotatePassword } from "../../shared/mailboxes/reveal.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { Rotated, rotatePassword } from "../../shared/mail/mailboxes/reveal.ts";
+import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.rotate_password",

@@ -1,7 +1,7 @@
-import { isSuperAdmin } from "../../shared/auth/access.ts";
+import { isSuperAdmin } from "../../shared/accounts/standing.ts";
 import { IdentityProfile } from "../../shared/auth/principal.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "me.get",

@@ -1,7 +1,7 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { addTag, NewTag, Tag } from "../../shared/tags.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { addTag, NewTag, Tag } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.add",

@@ -1,6 +1,6 @@
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
-import { deleteTag, TagParams } from "../../shared/tags.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
+import { deleteTag, TagParams } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.delete",

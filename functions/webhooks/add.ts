@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { outside } from "../../shared/webhooks/outside.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { outside } from "../../shared/webhooks/services.ts";
 import { EventTypes, eventTypesNote, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { addWebhook } from "../../shared/webhooks/webhook-changes.ts";
 import { WebhookWithSecret } from "../../shared/webhooks/webhook.ts";

@@ -1,5 +1,5 @@
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
 import { deleteWebhook } from "../../shared/webhooks/webhook-changes.ts";
 import { webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 

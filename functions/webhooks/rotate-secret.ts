@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { http } from "../../shared/http.ts";
-import { overlapSeconds } from "../../shared/overlap.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { outside } from "../../shared/webhooks/outside.ts";
+import { overlapSeconds } from "../../shared/core/overlap.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { outside } from "../../shared/webhooks/services.ts";
 import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
 import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 

@@ -1,8 +1,8 @@
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { testWebhook } from "../../shared/webhooks/by-hand.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 import { Delivery } from "../../shared/webhooks/delivery.ts";
-import { outside } from "../../shared/webhooks/outside.ts";
+import { testWebhook } from "../../shared/webhooks/redeliver.ts";
+import { outside } from "../../shared/webhooks/services.ts";
 import { WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({

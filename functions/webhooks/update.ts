@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 import { EventTypes, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { updateWebhook } from "../../shared/webhooks/webhook-changes.ts";
 import { Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";

@@ -1,4 +1,4 @@
-import { ipWork } from "../../shared/dedicated-ips/outside.ts";
+import { ipWork } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 
 /** Does what is due of dedicated IPs and their assignments; for a schedule of every minute. */

@@ -1,5 +1,5 @@
-import { domainWork } from "../../shared/domains/outside.ts";
-import { sweepDomains } from "../../shared/domains/sweep.ts";
+import { domainWork } from "../../shared/domains/setup/services.ts";
+import { sweepDomains } from "./sweep.ts";
 
 /** Does what is due of purchases, domains and zones; for a schedule of every minute. */
 export async function handler(): Promise<void> {

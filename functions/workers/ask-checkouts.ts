@@ -1,7 +1,7 @@
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
-import { askingHere } from "../../shared/billing/outside.ts";
-import { createLog } from "../../shared/log.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { askingHere } from "../../shared/billing/services.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 
 /**
  * Asks the payment provider about the checkouts that are due, in case a webhook was lost; for a schedule of every

@@ -1,7 +1,7 @@
 import { checkLedgers } from "../../shared/billing/check-ledgers.ts";
-import { clock } from "../../shared/clock.ts";
-import { createLog } from "../../shared/log.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 /** Checks the books of some accounts; for a schedule of every hour, which gets to each account once a day. It changes nothing. */

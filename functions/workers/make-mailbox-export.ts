@@ -1,11 +1,11 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
-import { filesHere } from "../../shared/billing/outside.ts";
-import { clock } from "../../shared/clock.ts";
-import { createLog } from "../../shared/log.ts";
-import { runExport } from "../../shared/mailboxes/run-export.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { filesHere } from "../../shared/billing/services.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { runtime } from "../../shared/http/runtime.ts";
+import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });

@@ -3,10 +3,10 @@ import * as z from "zod";
 
 import { eventOf, type Event } from "../../shared/changes/event.ts";
 import { changeKeyPrefix } from "../../shared/changes/history.ts";
-import { publishInOrder } from "../../shared/changes/publish.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
-import { createLog, type Log } from "../../shared/log.ts";
-import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events.ts";
+import { createLog, type Log } from "../../shared/core/log.ts";
+import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events/events.ts";
+import { publishInOrder } from "../../shared/webhooks/publish.ts";
 
 export type StreamHandler = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 

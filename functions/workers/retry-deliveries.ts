@@ -1,4 +1,4 @@
-import { runtime } from "../../shared/runtime.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { sweep } from "../../shared/webhooks/sweep.ts";
 import { openWork } from "../../shared/webhooks/work.ts";
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 
-import { dayOf, plusDays } from "../../shared/billing/days.ts";
 import { runAll } from "../../shared/billing/run.ts";
-import { clock } from "../../shared/clock.ts";
-import { createLog } from "../../shared/log.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { dayOf, plusDays } from "../../shared/core/days.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 /**

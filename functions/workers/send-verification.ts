@@ -1,12 +1,12 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
-import { clock } from "../../shared/clock.ts";
-import { sendVerification } from "../../shared/forwarding/send.ts";
-import { createLog } from "../../shared/log.ts";
-import { mailHere } from "../../shared/providers/mail-factory.ts";
-import { publicUrl } from "../../shared/public-url.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { publicUrl } from "../../shared/core/public-url.ts";
+import { runtime } from "../../shared/http/runtime.ts";
+import { sendVerification } from "../../shared/mail/forwarding/send.ts";
+import { mailHere } from "../../shared/providers/mail/factory.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.add",

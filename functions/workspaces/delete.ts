@@ -1,7 +1,7 @@
-import { http } from "../../shared/http.ts";
-import { defineRoute, Empty } from "../../shared/route.ts";
-import { deleteWorkspace } from "../../shared/workspace-deletion.ts";
-import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../shared/http/route.ts";
+import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.delete",

@@ -1,6 +1,12 @@
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
-import { getWorkspace, Workspace, workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import {
+  getWorkspace,
+  Workspace,
+  workspaceKind,
+  WorkspaceParams,
+  workspaceScope,
+} from "../../shared/workspaces/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.get",

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { http } from "../../shared/http.ts";
-import { defineRoute } from "../../shared/route.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
 import {
   renameWorkspace,
   Workspace,
@@ -9,7 +9,7 @@ import {
   WorkspaceName,
   WorkspaceParams,
   workspaceScope,
-} from "../../shared/workspaces.ts";
+} from "../../shared/workspaces/workspaces.ts";
 
 export const route = defineRoute({
   name: "workspaces.update",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { problemCodes, problemOf } from "../../shared/errors.ts";
+import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import type { Asset } from "../assets.ts";
 import { adviceOf } from "../docs-errors.ts";
 import { layOut } from "./layout.ts";

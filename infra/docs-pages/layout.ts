@@ -1,5 +1,5 @@
-import { escaped } from "../../shared/html.ts";
-import { productName } from "../../shared/product-name.ts";
+import { escaped } from "../../shared/core/html.ts";
+import { productName } from "../../shared/core/product-name.ts";
 import { type DocsPage, groups } from "./pages.ts";
 
 const current = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");

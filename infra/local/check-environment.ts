@@ -1,18 +1,18 @@
 import type * as z from "zod";
 
-import { PriceLists } from "../../shared/billing/prices.ts";
-import { ResolverEnvironment } from "../../shared/dns/outside.ts";
-import { HealthEnvironment } from "../../shared/domains/health.ts";
-import { PlatformEnvironment } from "../../shared/domains/platform.ts";
-import { Environment } from "../../shared/env.ts";
-import { MailServersEnvironment } from "../../shared/mail/platform.ts";
-import { DnsEnvironment } from "../../shared/providers/dns-factory.ts";
-import { MailSecretEnvironment } from "../../shared/providers/mail-secret.ts";
-import { MailEnvironment } from "../../shared/providers/mail.ts";
-import { PaymentsEnvironment } from "../../shared/providers/payments-factory.ts";
-import { RegistrarEnvironment } from "../../shared/providers/registrar-factory.ts";
-import { readSmtpUrl } from "../../shared/providers/smtp-url.ts";
-import { PublicUrlEnvironment } from "../../shared/public-url.ts";
+import { Environment } from "../../shared/core/env.ts";
+import { PlatformEnvironment } from "../../shared/core/platform.ts";
+import { PublicUrlEnvironment } from "../../shared/core/public-url.ts";
+import { ResolverEnvironment } from "../../shared/dns/services.ts";
+import { HealthEnvironment } from "../../shared/domains/setup/health.ts";
+import { MailServersEnvironment } from "../../shared/mail/servers/platform.ts";
+import { DnsEnvironment } from "../../shared/providers/dns/factory.ts";
+import { MailEnvironment } from "../../shared/providers/mail/mail.ts";
+import { MailSecretEnvironment } from "../../shared/providers/mail/secret.ts";
+import { readSmtpUrl } from "../../shared/providers/mail/smtp-url.ts";
+import { PaymentsEnvironment } from "../../shared/providers/payments/factory.ts";
+import { RegistrarEnvironment } from "../../shared/providers/registrar/factory.ts";
+import { PriceLists } from "../../shared/wallet/prices.ts";
 import { StartProblem, reasonOf } from "./start-problem.ts";
 
 /** By what the functions read their environment. */

@@ -1,6 +1,6 @@
-import { escaped } from "../../shared/html.ts";
-import { money } from "../../shared/money.ts";
-import { type Act, statusOf, type StoredCheckout } from "../../shared/providers/embedded-checkout.ts";
+import { escaped } from "../../shared/core/html.ts";
+import { money } from "../../shared/core/money.ts";
+import { type Act, statusOf, type StoredCheckout } from "../../shared/providers/payments/embedded-checkout.ts";
 import type { Answer } from "./answer.ts";
 import { htmlAnswer } from "./html.ts";
 

@@ -1,5 +1,5 @@
-import { notFound, Problem } from "../../shared/errors.ts";
-import { escaped } from "../../shared/html.ts";
+import { notFound, Problem } from "../../shared/core/errors.ts";
+import { escaped } from "../../shared/core/html.ts";
 import {
   type Act,
   eventBodyOf,
@@ -7,7 +7,7 @@ import {
   settle,
   signatureOf,
   type StoredCheckout,
-} from "../../shared/providers/embedded-checkout.ts";
+} from "../../shared/providers/payments/embedded-checkout.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { checkoutAnswer, type Delivery } from "./checkout-html.ts";

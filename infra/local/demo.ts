@@ -4,15 +4,15 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
+import { planServiceAccount } from "../../shared/access/service-accounts/service-accounts.ts";
 import { accountKey } from "../../shared/accounts/account.ts";
-import { createAccount, createClient } from "../../shared/accounts/operate.ts";
-import { accessKey } from "../../shared/auth/access.ts";
-import { planAssignments, type Grantable } from "../../shared/auth/assignments.ts";
-import { planSuperAdmin, readHeld, type Subject } from "../../shared/auth/holders.ts";
-import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
+import { accessKey } from "../../shared/accounts/standing.ts";
 import { mintServiceToken, tokenWrite, type MintedToken } from "../../shared/auth/service-token.ts";
+import { platform } from "../../shared/core/platform.ts";
 import { addStock, optionKey } from "../../shared/dedicated-ips/stock.ts";
-import { platform } from "../../shared/domains/platform.ts";
+import { planAssignments, type Grantable } from "../../shared/grants/assignments.ts";
+import { planSuperAdmin, readHeld, type Subject } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { TokenIssuer } from "./issuer.ts";
 

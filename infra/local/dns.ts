@@ -1,6 +1,6 @@
-import { platform } from "../../shared/domains/platform.ts";
-import { zoneAt } from "../../shared/providers/dns-embedded.ts";
-import { delegationOf } from "../../shared/providers/registrar-embedded-names.ts";
+import { platform } from "../../shared/core/platform.ts";
+import { zoneAt } from "../../shared/providers/dns/embedded.ts";
+import { delegationOf } from "../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { authoritative } from "./dns-authority.ts";
 import { registryZones } from "./dns-registry-zones.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import type { Event } from "../../shared/changes/event.ts";
-import type { EventPublisher } from "../../shared/providers/events.ts";
+import type { EventPublisher } from "../../shared/providers/events/events.ts";
 import { ndjsonLog, type NdjsonLog } from "./ndjson-log.ts";
 
 /** What `$DATA_DIR/events.ndjson` holds of an event. */

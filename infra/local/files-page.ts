@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-import { attachment } from "../../shared/providers/attachment.ts";
-import { isGenuine, readEmbedded } from "../../shared/providers/files-embedded.ts";
-import { contentTypeOf } from "../../shared/providers/files.ts";
+import { attachment } from "../../shared/providers/files/attachment.ts";
+import { isGenuine, readEmbedded } from "../../shared/providers/files/embedded.ts";
+import { contentTypeOf } from "../../shared/providers/files/files.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 
@@ -16,7 +16,7 @@ const Ticket = z.object({
 });
 
 /**
- * `/_local/files/<key>`: the downloads of shared/providers/files-embedded.ts. 403 for a URL that is expired or was not
+ * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts. 403 for a URL that is expired or was not
  * signed with this key, 404 for a file that is not there.
  */
 export const filePaths = (place: Place): LocalPath[] => [

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { escaped } from "../../shared/html.ts";
-import { outbox, readOutbox, type OutboxMail } from "../../shared/providers/mail-embedded.ts";
+import { escaped } from "../../shared/core/html.ts";
+import { outbox, readOutbox, type OutboxMail } from "../../shared/providers/mail/embedded.ts";
 import type { Reader } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { htmlAnswer } from "./html.ts";

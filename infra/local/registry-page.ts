@@ -1,10 +1,10 @@
 import * as z from "zod";
 
+import { escaped } from "../../shared/core/html.ts";
+import { nameserversOf } from "../../shared/core/platform.ts";
 import { readHolder } from "../../shared/domains/holder.ts";
-import { nameserversOf } from "../../shared/domains/platform.ts";
 import { NewDomainName } from "../../shared/domains/registrable.ts";
-import { escaped } from "../../shared/html.ts";
-import { delegate, delegationOf } from "../../shared/providers/registrar-embedded-names.ts";
+import { delegate, delegationOf } from "../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { formOrJson, isJson } from "./form-or-json.ts";

@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
-import { readHostName } from "../../shared/dns-records/host-name.ts";
+import { escaped } from "../../shared/core/html.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
-import { escaped } from "../../shared/html.ts";
+import { readHostName } from "../../shared/domains/records/host-name.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { type ReverseChange, type ReverseDns, readReverseDns, setReverseDns } from "./dns-reverse.ts";

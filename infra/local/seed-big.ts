@@ -1,20 +1,20 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { clock } from "../../shared/clock.ts";
-import { resolverHere } from "../../shared/dns/outside.ts";
-import { addDomain } from "../../shared/domains/add.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { nameserversOf } from "../../shared/core/platform.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
 import type { StoredDomain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
-import { nameserversOf } from "../../shared/domains/platform.ts";
-import { verifyDomain } from "../../shared/domains/verify.ts";
-import { createLog } from "../../shared/log.ts";
-import { mailboxHeads, planMailboxes } from "../../shared/mailboxes/plan.ts";
-import { delegate } from "../../shared/providers/registrar-embedded-names.ts";
-import { secretsHere } from "../../shared/providers/secrets-here.ts";
-import type { Context } from "../../shared/route.ts";
+import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { addDomain } from "../../shared/domains/setup/add.ts";
+import { verifyDomain } from "../../shared/domains/setup/verify.ts";
+import type { Context } from "../../shared/http/route.ts";
+import { mailboxHeads, planMailboxes } from "../../shared/mail/mailboxes/plan.ts";
+import { delegate } from "../../shared/providers/registrar/embedded-names.ts";
+import { secretsHere } from "../../shared/providers/secrets/here.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { addWorkspace, listWorkspaces } from "../../shared/workspaces.ts";
-import { syncSoon } from "../../shared/zones/soon.ts";
+import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspaces.ts";
 import { quickLogin } from "./seed-login.ts";
 
 /** How much of each the big account has. */

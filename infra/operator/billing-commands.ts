@@ -3,19 +3,19 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { Day, dayOf, plusDays } from "../../shared/billing/days.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
-import { planWallet, walletOf } from "../../shared/billing/wallet.ts";
 import { accountIds } from "../../shared/changes/history.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
-import { clock } from "../../shared/clock.ts";
-import { Id } from "../../shared/ids.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { Day, dayOf, plusDays } from "../../shared/core/days.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { minorUnits, money, moneyUpTo } from "../../shared/core/money.ts";
+import { inParallel } from "../../shared/core/parallel.ts";
+import { line } from "../../shared/core/text.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
-import { createLog } from "../../shared/log.ts";
-import { minorUnits, money, moneyUpTo } from "../../shared/money.ts";
-import { inParallel } from "../../shared/parallel.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { line } from "../../shared/text.ts";
+import { planWallet, walletOf } from "../../shared/wallet/wallet.ts";
 import type { Command } from "./command.ts";
 
 const Amount = z

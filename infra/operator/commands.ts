@@ -1,12 +1,12 @@
-import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/accounts/operate.ts";
+import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { getAssignment, planAssignments, planRevocation } from "../../shared/auth/assignments.ts";
-import { planSuperAdmin, readHeld } from "../../shared/auth/holders.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
-import { notFound } from "../../shared/errors.ts";
-import { Id } from "../../shared/ids.ts";
+import { notFound } from "../../shared/core/errors.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { line } from "../../shared/core/text.ts";
+import { getAssignment, planAssignments, planRevocation } from "../../shared/grants/assignments.ts";
+import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { line } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { clock } from "../../shared/clock.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { lines } from "../../shared/core/text.ts";
 import { FeedbackStatus, longestText } from "../../shared/feedback/feedback.ts";
 import { getFeedback, listFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
-import { Id } from "../../shared/ids.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { lines } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const pageSize = 25;

@@ -3,15 +3,15 @@ import { isIP } from "node:net";
 import * as z from "zod";
 
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { clock } from "../../shared/clock.ts";
+import { clock } from "../../shared/core/clock.ts";
+import { readEndpoint } from "../../shared/core/endpoint.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { line } from "../../shared/core/text.ts";
 import { StockState, type StockHolder } from "../../shared/dedicated-ips/holder.ts";
 import { resumeIp, suspendIp } from "../../shared/dedicated-ips/operate.ts";
 import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";
 import { addStock, listStock, returnStock, withdrawStock } from "../../shared/dedicated-ips/stock.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
-import { readEndpoint } from "../../shared/endpoint.ts";
-import { Id } from "../../shared/ids.ts";
-import { line } from "../../shared/text.ts";
 import type { Command } from "./command.ts";
 
 const Address = z

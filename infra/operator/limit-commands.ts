@@ -1,10 +1,10 @@
 import * as z from "zod";
 
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { Id } from "../../shared/ids.ts";
-import { limitClasses, limitClassNames, type LimitClass } from "../../shared/limits/classes.ts";
-import { AccountLimits, limitsKey } from "../../shared/limits/limiter.ts";
-import { setOwnLimit } from "../../shared/limits/own-limits.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { limitClasses, limitClassNames, type LimitClass } from "../../shared/rate-limits/classes.ts";
+import { AccountLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
+import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import type { Command } from "./command.ts";
 
 const most = 1_000_000;

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 
 import * as z from "zod";
 
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import { billingCommands } from "./billing-commands.ts";
 import type { Command } from "./command.ts";
 import { commands as accountCommands } from "./commands.ts";

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 
 import { accountsMatching } from "../../shared/accounts/account.ts";
-import { walletOf } from "../../shared/billing/wallet.ts";
 import { changeRows } from "../../shared/changes/history.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { readBalance, readEntries } from "../../shared/ledger/ledger.ts";
 import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 
 /** A table, and what was restored of it as it was at a moment. */
 export type Pair = { source: Table; restored: Table; at: Date };

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Id } from "../ids.ts";
+import { Id } from "../core/ids.ts";
+import { Timestamp } from "../core/time.ts";
 import type { List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 
 /*
  * Access patterns

@@ -1,6 +1,6 @@
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { appendRows, readHeads, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";

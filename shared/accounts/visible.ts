@@ -1,5 +1,12 @@
 import * as z from "zod";
 
+import type { Principal } from "../auth/principal.ts";
+import { notFound } from "../core/errors.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import type { Source } from "../core/sources.ts";
+import { atOneMoment, type Moment } from "../table/moment.ts";
+import type { Reader } from "../table/table.ts";
+import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";
 import {
   accessKey,
   accountOfGroup,
@@ -9,14 +16,7 @@ import {
   isSuperAdmin,
   standingOf,
   withAncestors,
-} from "../auth/access.ts";
-import type { Principal } from "../auth/principal.ts";
-import { notFound } from "../errors.ts";
-import { spanOf, type PageQuery } from "../page.ts";
-import type { Source } from "../sources.ts";
-import { atOneMoment, type Moment } from "../table/moment.ts";
-import type { Reader } from "../table/table.ts";
-import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";
+} from "./standing.ts";
 
 const Pointer = z.object({ account_id: z.string() });
 

@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import type { Principal } from "./principal.ts";
 import { isServiceToken, servicePrincipal } from "./service-token.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Id } from "../ids.ts";
+import { Id } from "../core/ids.ts";
 
 /** Who is calling. `id` is a lower-case UUID, unique over all issuers and service accounts. */
 export type Principal = {

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 
 import * as z from "zod";
 
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { Principal } from "./principal.ts";

@@ -5,9 +5,9 @@ import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import * as z from "zod";
 
-import type { Issuer } from "../env.ts";
-import { Problem } from "../errors.ts";
-import { idOfWords } from "../ids.ts";
+import type { Issuer } from "../core/env.ts";
+import { Problem } from "../core/errors.ts";
+import { idOfWords } from "../core/ids.ts";
 import type { Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal, or throws 401 (503 when the issuer's keys cannot be had). */

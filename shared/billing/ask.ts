@@ -1,14 +1,14 @@
 import * as z from "zod";
 
-import { Problem } from "../errors.ts";
-import { timeOrderedId } from "../ids.ts";
-import type { Log } from "../log.ts";
-import type { CheckoutState, Payments } from "../providers/payments.ts";
-import { dueTasks, sweepTasks, type Swept } from "../sweep.ts";
+import { Problem } from "../core/errors.ts";
+import { timeOrderedId } from "../core/ids.ts";
+import type { Log } from "../core/log.ts";
+import type { CheckoutState, Payments } from "../providers/payments/payments.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
+import { dueTasks, sweepTasks, type Swept } from "../table/sweep.ts";
 import type { Table } from "../table/table.ts";
+import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
-import { checkoutQueue, StoredTopup, topupKey } from "./topup.ts";
 
 /** What the provider is asked with. */
 export type AskWork = {

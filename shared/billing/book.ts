@@ -3,15 +3,15 @@ import { planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write } from "../table/writes.ts";
+import { BillingState, firstState, stateKey } from "../wallet/state.ts";
+import { planWallet, readWallet, unchangedWallet, type Posting } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
 import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
-import { BillingState, firstState, stateKey } from "./state.ts";
-import { planWallet, readWallet, unchangedWallet, type Posting } from "./wallet.ts";
 
 /**
  * An account's billing while it is worked on: what was read, and what became of it. `planBilling` makes it one

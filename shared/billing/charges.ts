@@ -1,9 +1,9 @@
 import * as z from "zod";
 
+import { Day, daysInMonth } from "../core/days.ts";
 import type { Key } from "../table/writes.ts";
-import { PlanId } from "./catalogue.ts";
-import { Day, daysInMonth } from "./days.ts";
-import { planAt } from "./prices.ts";
+import { PlanId } from "../wallet/catalogue.ts";
+import { planAt } from "../wallet/prices.ts";
 
 /*
  * Access patterns

@@ -1,12 +1,12 @@
 import * as z from "zod";
 
 import { accountsMatching } from "../accounts/account.ts";
+import type { Log } from "../core/log.ts";
+import { inParallel } from "../core/parallel.ts";
 import { checkLedger } from "../ledger/check.ts";
-import type { Log } from "../log.ts";
-import { inParallel } from "../parallel.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import { walletOf } from "./wallet.ts";
+import { walletOf } from "../wallet/wallet.ts";
 
 const Pointer = z.object({ account_id: z.string() });
 

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { Id } from "../ids.ts";
-import { Currency, currency } from "../money.ts";
+import { Id } from "../core/ids.ts";
+import { Currency, currency } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
+import { topupOfToken, TopupStatus } from "../wallet/topup.ts";
 import { askForPage, isSilence, type AskWork } from "./ask.ts";
-import { topupOfToken, TopupStatus } from "./topup.ts";
 
 export const CheckoutResult = z
   .object({

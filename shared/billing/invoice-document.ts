@@ -1,6 +1,6 @@
-import { money } from "../money.ts";
-import { seller } from "./catalogue.ts";
-import { plusDays } from "./days.ts";
+import { plusDays } from "../core/days.ts";
+import { money } from "../core/money.ts";
+import { seller } from "../wallet/catalogue.ts";
 import type { InvoiceDocument } from "./invoice-pdf.ts";
 import type { StoredInvoice } from "./invoice.ts";
 

@@ -2,8 +2,8 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 import type * as z from "zod";
 
-import { Problem } from "../errors.ts";
-import { spanOf, type PageQuery } from "../page.ts";
+import { Problem } from "../core/errors.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import { invoiceKey, invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";

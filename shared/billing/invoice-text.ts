@@ -1,4 +1,4 @@
-import { money } from "../money.ts";
+import { money } from "../core/money.ts";
 
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 

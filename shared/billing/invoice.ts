@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Id, ordinalOf } from "../ids.ts";
-import { Currency, MoneyText } from "../money.ts";
+import { Day } from "../core/days.ts";
+import { Id, ordinalOf } from "../core/ids.ts";
+import { Currency, MoneyText } from "../core/money.ts";
+import { Timestamp } from "../core/time.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 import { Line } from "./charges.ts";
-import { Day } from "./days.ts";
 
 /*
  * Access patterns

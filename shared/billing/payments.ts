@@ -1,18 +1,18 @@
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import { recorder, type Commit } from "../changes/recorder.ts";
+import type { Log } from "../core/log.ts";
+import { currency } from "../core/money.ts";
 import { batchQueue } from "../domains/queues.ts";
 import { MovementConflict } from "../ledger/movement.ts";
-import type { Log } from "../log.ts";
-import { currency } from "../money.ts";
-import type { PaymentEvent } from "../providers/payments.ts";
+import type { PaymentEvent } from "../providers/payments/payments.ts";
 import { dueWrite } from "../table/due.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { StoredTopup, topupKey, topupKind } from "../wallet/topup.ts";
+import { planWallet } from "../wallet/wallet.ts";
 import { planBilling } from "./book.ts";
 import { nextPayable, payOpen } from "./settle.ts";
-import { StoredTopup, topupKey, topupKind } from "./topup.ts";
-import { planWallet } from "./wallet.ts";
 
 type Work = { table: Table; now: () => Date; log: Log };
 

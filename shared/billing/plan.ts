@@ -2,16 +2,16 @@ import * as z from "zod";
 
 import { AccountStatus } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
-import { InvalidInput, Problem } from "../errors.ts";
-import { Currency, currency, money, MoneyText } from "../money.ts";
-import type { Context } from "../route.ts";
-import { Timestamp } from "../time.ts";
+import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "../core/days.ts";
+import { InvalidInput, Problem } from "../core/errors.ts";
+import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import { PlanId, plans } from "../wallet/catalogue.ts";
+import { planAt } from "../wallet/prices.ts";
+import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
 import { openBook, planBilling, type Book } from "./book.ts";
-import { PlanId, plans } from "./catalogue.ts";
-import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "./days.ts";
-import { planAt } from "./prices.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
-import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "./state.ts";
 import { countManaged } from "./usage.ts";
 
 export const CurrentPlan = z

@@ -1,13 +1,13 @@
 import { accountIds } from "../changes/history.ts";
 import { recorder } from "../changes/recorder.ts";
-import type { Log } from "../log.ts";
-import { inParallel } from "../parallel.ts";
+import type { Day } from "../core/days.ts";
+import type { Log } from "../core/log.ts";
+import { inParallel } from "../core/parallel.ts";
 import type { Table } from "../table/table.ts";
+import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
 import { planBilling } from "./book.ts";
-import type { Day } from "./days.ts";
 import { accrueThrough, nextPayable, payOpen, settleThrough } from "./settle.ts";
-import { periodEnd } from "./state.ts";
 
 export type RunWork = { table: Table; now: () => Date; requestId: string };
 

@@ -1,13 +1,13 @@
-import { idWithOrdinal, ordinalOf } from "../ids.ts";
-import { currency, money } from "../money.ts";
+import { dayOf, daysBetween, plusDays, type Day } from "../core/days.ts";
+import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
+import { currency, money } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
+import { defaultPlan, graceDays, seller } from "../wallet/catalogue.ts";
+import { periodEnd, planOn, withoutHistory } from "../wallet/state.ts";
 import type { Book } from "./book.ts";
-import { defaultPlan, graceDays, seller } from "./catalogue.ts";
 import { linesOf, totalOf, type Accrual } from "./charges.ts";
-import { dayOf, daysBetween, plusDays, type Day } from "./days.ts";
 import { newDownloadKey } from "./invoice-links.ts";
 import { numberOf, type StoredInvoice } from "./invoice.ts";
-import { periodEnd, planOn, withoutHistory } from "./state.ts";
 import { readSent, readUsage } from "./usage.ts";
 
 const isServed = ({ status }: Book): boolean => status === "active" || status === "past_due";

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
+import { dayOf, type Day } from "../core/days.ts";
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
-import { mailboxesOf } from "../mailboxes/mailbox.ts";
+import { mailboxesOf } from "../mail/mailboxes/mailbox.ts";
 import { readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { dayOf, type Day } from "./days.ts";
 
 /*
  * Access patterns

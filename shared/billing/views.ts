@@ -1,16 +1,16 @@
 import * as z from "zod";
 
+import { monthOf } from "../core/days.ts";
+import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import type { Context } from "../http/route.ts";
 import { movementKey } from "../ledger/ledger.ts";
 import { StoredMovement } from "../ledger/movement.ts";
-import { Currency, currency, money, MoneyText } from "../money.ts";
-import { spanOf, type PageQuery } from "../page.ts";
-import type { Context } from "../route.ts";
 import { readRows } from "../table/ranked-list.ts";
+import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
+import { readWallet, walletOf } from "../wallet/wallet.ts";
 import { openBook } from "./book.ts";
 import { linesOf, totalOf } from "./charges.ts";
-import { monthOf } from "./days.ts";
-import { StoredTransaction, transactionsOf } from "./transaction.ts";
-import { readWallet, walletOf } from "./wallet.ts";
 
 export const WalletBalance = z
   .object({

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { timeOrderedId } from "../ids.ts";
+import { timeOrderedId } from "../core/ids.ts";
 import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";

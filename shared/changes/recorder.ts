@@ -1,4 +1,4 @@
-import { requireMatch, type IfMatch } from "../etag.ts";
+import { requireMatch, type IfMatch } from "../core/etag.ts";
 import type { Plan } from "../table/commit.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";

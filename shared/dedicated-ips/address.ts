@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
+import { isPublicUnicast } from "../core/public-address.ts";
 import { canonicalAddress } from "../dns/reverse.ts";
-import { isPublicUnicast } from "../public-address.ts";
 
 /** How many addresses a host has at most: its domains' SPF records name them all. */
 const addressLimit = 16;

@@ -1,5 +1,5 @@
 import type { ChangePlan } from "../changes/recorder.ts";
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";

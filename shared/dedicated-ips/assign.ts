@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 
 import { recordWrites } from "../changes/record.ts";
+import { notFound, Problem } from "../core/errors.ts";
 import { domainsAmong } from "../domains/among.ts";
-import { notFound, Problem } from "../errors.ts";
-import type { Context } from "../route.ts";
+import type { Context } from "../http/route.ts";
 import { backOff } from "../table/back-off.ts";
 import { ipById, ipKey, type DedicatedIpDetail, type StoredIp } from "./dedicated-ip.ts";
 import { ipDetail, type Moving } from "./detail.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
+import { notFound } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
-import { notFound } from "../errors.ts";
-import type { Context } from "../route.ts";
+import type { Context } from "../http/route.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
 import { DedicatedIp, ipById, type StoredIp } from "./dedicated-ip.ts";
 import { planLoosened } from "./holder.ts";

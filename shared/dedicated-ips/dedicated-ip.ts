@@ -1,12 +1,12 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Id, ordinalOf } from "../ids.ts";
+import { Id, ordinalOf } from "../core/ids.ts";
+import { line } from "../core/text.ts";
+import { Timestamp } from "../core/time.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
-import { line } from "../text.ts";
-import { Timestamp } from "../time.ts";
 
 /*
  * Access patterns

@@ -1,7 +1,7 @@
-import { planWallet } from "../billing/wallet.ts";
 import { change } from "../changes/kind.ts";
-import { notFound, Problem } from "../errors.ts";
-import type { Context } from "../route.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import type { Context } from "../http/route.ts";
+import { planWallet } from "../wallet/wallet.ts";
 import { ipById, ipKind, type StoredIp } from "./dedicated-ip.ts";
 import { notReady } from "./not-ready.ts";
 import { operationKey, readOperation } from "./operation.ts";

@@ -1,6 +1,6 @@
 import { covers } from "../auth/permissions.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import type { Context } from "../route.ts";
+import type { Context } from "../http/route.ts";
 import { DedicatedIpDetail, type StoredIp } from "./dedicated-ip.ts";
 import { domainIdsOf, domainsSeen, domainsShown } from "./find.ts";
 import { ipSeen } from "./view.ts";

@@ -2,13 +2,13 @@ import * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 import { covers } from "../auth/permissions.ts";
+import { InvalidInput, notFound } from "../core/errors.ts";
+import { Id } from "../core/ids.ts";
 import { domainsAmong } from "../domains/among.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
-import { InvalidInput, notFound } from "../errors.ts";
-import { Id } from "../ids.ts";
-import type { Context, Subject } from "../route.ts";
+import type { Context, Subject } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById, ipDomainKey, type StoredIp } from "./dedicated-ip.ts";
 

@@ -1,8 +1,8 @@
 import type * as z from "zod";
 
 import { covers } from "../auth/permissions.ts";
-import { spanOf, type PageQuery } from "../page.ts";
-import type { Context } from "../route.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import type { Context } from "../http/route.ts";
 import { readRows } from "../table/ranked-list.ts";
 import { accountLimit, ipKey, ipsOf, IpStatus, IpType, StoredIp, type DedicatedIp } from "./dedicated-ip.ts";
 import { domainsSeen } from "./find.ts";

@@ -1,10 +1,10 @@
 import { covers } from "../auth/permissions.ts";
+import { InvalidInput, Problem } from "../core/errors.ts";
+import { inParallel } from "../core/parallel.ts";
 import { domainKey, noSuchDomain, type StoredDomain } from "../domains/domain.ts";
 import { scopesOfDomain, domainByRef } from "../domains/find.ts";
 import { notReady as domainNotReady } from "../domains/not-ready.ts";
-import { InvalidInput, Problem } from "../errors.ts";
-import { inParallel } from "../parallel.ts";
-import type { Context } from "../route.ts";
+import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
 import { isAssignable, type StoredIp } from "./dedicated-ip.ts";
 import { notReady } from "./not-ready.ts";

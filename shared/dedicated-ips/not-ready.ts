@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { IpStatus } from "./dedicated-ip.ts";
 
 /** 409 `ip_not_ready`: what the dedicated IP is at does not allow it; `detail` is a sentence for people. */

@@ -1,5 +1,5 @@
 import { operatorCommit } from "../changes/operator.ts";
-import { notFound } from "../errors.ts";
+import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import { ipById, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
 import { notReady } from "./not-ready.ts";

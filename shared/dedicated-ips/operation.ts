@@ -1,9 +1,9 @@
 import * as z from "zod";
 
+import { Timestamp } from "../core/time.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 import { operationQueue } from "./queues.ts";
 
 /*

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
-import { dayOf } from "../billing/days.ts";
-import { BillingState, firstDaysPrice, firstState, stateKey } from "../billing/state.ts";
-import { Currency, currency, money, MoneyText } from "../money.ts";
-import type { Context } from "../route.ts";
+import { dayOf } from "../core/days.ts";
+import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import type { Context } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
+import { BillingState, firstDaysPrice, firstState, stateKey } from "../wallet/state.ts";
 import { readOptions } from "./stock.ts";
 
 export const CountryCode = z.string().regex(/^[A-Z]{2}$/, { error: "Write two upper-case letters, such as DE" });

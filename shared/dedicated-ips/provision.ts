@@ -1,7 +1,7 @@
-import { dedicatedIpFirstDays } from "../billing/catalogue.ts";
-import { planWallet } from "../billing/wallet.ts";
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
+import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
+import { planWallet } from "../wallet/wallet.ts";
 import { wellNow } from "./activate.ts";
 import { ipKind, type StoredIp } from "./dedicated-ip.ts";
 import type { Look } from "./look.ts";

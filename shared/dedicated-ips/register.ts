@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
-import { Problem } from "../errors.ts";
-import { idWithOrdinal } from "../ids.ts";
-import type { Context } from "../route.ts";
+import { Problem } from "../core/errors.ts";
+import { idWithOrdinal } from "../core/ids.ts";
+import type { Context } from "../http/route.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import { full } from "./claim.ts";

@@ -1,5 +1,5 @@
+import { readEndpoint, type Endpoint } from "../core/endpoint.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import { readEndpoint, type Endpoint } from "../endpoint.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById } from "./dedicated-ip.ts";
 

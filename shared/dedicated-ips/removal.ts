@@ -1,4 +1,4 @@
-import { ordinalOf } from "../ids.ts";
+import { ordinalOf } from "../core/ids.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";

@@ -1,11 +1,11 @@
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
-import { planRecords, type RecordEdit } from "../dns-records/plan.ts";
+import { Problem } from "../core/errors.ts";
 import { domainsAmong } from "../domains/among.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
-import { spfEdits } from "../domains/spf.ts";
+import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
+import { spfEdits } from "../domains/setup/spf.ts";
 import { domainViews } from "../domains/view.ts";
-import { Problem } from "../errors.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { ipById, ipDomainKey, ipKey, type StoredIp } from "./dedicated-ip.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";

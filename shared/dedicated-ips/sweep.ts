@@ -1,5 +1,5 @@
-import { sweepTasks, dueTasks, type Bounds, type Swept } from "../sweep.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
+import { sweepTasks, dueTasks, type Bounds, type Swept } from "../table/sweep.ts";
 import { advanceIp } from "./advance.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { ipQueue, operationQueue } from "./queues.ts";

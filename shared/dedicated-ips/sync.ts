@@ -1,6 +1,6 @@
-import { inParallel } from "../parallel.ts";
-import type { Context } from "../route.ts";
-import { syncSoon } from "../zones/soon.ts";
+import { inParallel } from "../core/parallel.ts";
+import { syncSoon } from "../domains/records/soon.ts";
+import type { Context } from "../http/route.ts";
 
 const atOnce = 5;
 

@@ -1,5 +1,5 @@
 import type { StoredDomain } from "../domains/domain.ts";
-import type { Planned } from "../domains/work.ts";
+import type { Planned } from "../domains/setup/work.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById, ipDomainKey, ipKey } from "./dedicated-ip.ts";
 import { ipChange } from "./work.ts";

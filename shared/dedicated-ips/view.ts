@@ -1,5 +1,5 @@
 import { covers } from "../auth/permissions.ts";
-import type { Context } from "../route.ts";
+import type { Context } from "../http/route.ts";
 import type { DedicatedIp, StoredAddress, StoredIp } from "./dedicated-ip.ts";
 
 /** Where a host of one's own publishes the hash of its setup key. */

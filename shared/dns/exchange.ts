@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
 import { type Message, encodeQuery, rcode } from "./message.ts";
 import { type Query, askByTcp, askByUdp } from "./transport.ts";

@@ -1,7 +1,7 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 
+import { named, shown, type Reading } from "../core/reading.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
-import { named, shown, type Reading } from "./reading.ts";
 
 const longestLabel = 63;
 /** Of a whole name as it is written, without the length bytes of the wire (RFC 1035 §2.3.4). */

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../core/endpoint.ts";
 import type { Answer, Delegation, Resolver } from "./answer.ts";
 import { type Budget, openBudget } from "./budget.ts";
 import type { Question } from "./exchange.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../core/endpoint.ts";
 
 /** The root servers a to m by IPv4 (https://www.iana.org/domains/root/servers). */
 export const ianaRoots: readonly Endpoint[] = [

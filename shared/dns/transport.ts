@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { connect, isIP } from "node:net";
 
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../core/endpoint.ts";
 import { type Message, readMessage } from "./message.ts";
 
 /** One query in wire format, and which messages are its answer. */

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
 import { type Question, ask } from "./exchange.ts";
 import { type Fault, type Outcome, faults, outcomeOf } from "./outcome.ts";

@@ -1,5 +1,5 @@
-import type { Endpoint } from "../endpoint.ts";
-import { isPublicUnicast } from "../public-address.ts";
+import type { Endpoint } from "../core/endpoint.ts";
+import { isPublicUnicast } from "../core/public-address.ts";
 import type { Referral } from "./outcome.ts";
 import { isWithin } from "./wire-name.ts";
 

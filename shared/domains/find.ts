@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import type { Scope } from "../auth/permissions.ts";
-import { Id } from "../ids.ts";
-import type { Located, Subject } from "../route.ts";
+import { Id } from "../core/ids.ts";
+import type { Located, Subject } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
 import { domainKey, nameKey, noSuchDomain, StoredDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";

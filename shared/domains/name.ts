@@ -2,8 +2,8 @@ import { domainToUnicode } from "node:url";
 
 import * as z from "zod";
 
+import { Id } from "../core/ids.ts";
 import { longestSpelling, readLabels, splitName, tooLong } from "../dns/labels.ts";
-import { Id } from "../ids.ts";
 
 /** What the name of a domain came to: its one spelling (lower-case A-labels, no final dot), or what is wrong with it. */
 export type NameReading = { name: string } | { fault: string };

@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { DomainStatus } from "./domain.ts";
 
 /** 409 `domain_not_ready`: what the domain is at does not allow it; `detail` is a sentence for people. */

@@ -1,5 +1,5 @@
 import type { Reader } from "../table/table.ts";
-import { tagsAmong } from "../tags.ts";
+import { tagsAmong } from "../tags/tag.ts";
 import { sendsMail, type Domain, type StoredDomain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 

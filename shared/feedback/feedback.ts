@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-import { Attributes } from "../attributes.ts";
 import { defineKind } from "../changes/kind.ts";
-import { Id, ordinalOf } from "../ids.ts";
+import { Attributes } from "../core/attributes.ts";
+import { Id, ordinalOf } from "../core/ids.ts";
+import { line, lines } from "../core/text.ts";
+import { Timestamp } from "../core/time.ts";
 import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
-import { line, lines } from "../text.ts";
-import { Timestamp } from "../time.ts";
 
 /*
  * Access patterns

@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/operator.ts";
-import { notFound } from "../errors.ts";
-import { spanOf, type PageQuery } from "../page.ts";
+import { notFound } from "../core/errors.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import {

@@ -1,7 +1,7 @@
 import type { Principal } from "../auth/principal.ts";
 import { change } from "../changes/kind.ts";
-import { idWithOrdinal } from "../ids.ts";
-import type { Context } from "../route.ts";
+import { idWithOrdinal } from "../core/ids.ts";
+import type { Context } from "../http/route.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
 import {
   feedbackKind,

@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { Balance, emptyBalance } from "./balance.ts";

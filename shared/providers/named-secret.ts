@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { mayPass } from "./aws-failure.ts";
 
 export type NamedSecretOptions = { requestTimeoutMs?: number; nowMs?: () => number };

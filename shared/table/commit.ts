@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { backOff, fairBackOff } from "./back-off.ts";
 import { call, type Connection } from "./connection.ts";
 import { Contention, isInProgress, refusalOf } from "./failures.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { inParallel } from "../parallel.ts";
+import { inParallel } from "../core/parallel.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Key, Write } from "./writes.ts";
 

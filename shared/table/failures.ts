@@ -1,6 +1,6 @@
 import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/client-dynamodb";
 
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";
 
 /** The transaction lost a race: its reads are stale or another one touches the same items, which these writes are to. */

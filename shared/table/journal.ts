@@ -1,5 +1,5 @@
-import { InvalidInput } from "../errors.ts";
-import { timeOf } from "../ids.ts";
+import { InvalidInput } from "../core/errors.ts";
+import { timeOf } from "../core/ids.ts";
 import {
   attributeOf,
   dayMs,

@@ -1,4 +1,4 @@
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { backOff } from "./back-off.ts";
 
 const attempts = 30;

@@ -1,7 +1,7 @@
 import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import type * as z from "zod";
 
-import { Problem } from "../errors.ts";
+import { Problem } from "../core/errors.ts";
 import { backOff } from "./back-off.ts";
 import { call, type Connection } from "./connection.ts";
 import type { Item, Key } from "./writes.ts";

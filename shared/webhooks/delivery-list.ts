@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { spanOf, type PageQuery } from "../page.ts";
-import type { Context } from "../route.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import type { Context } from "../http/route.ts";
 import { readEntries } from "../table/journal.ts";
 import { deliveriesOf, DeliveryStatus, StoredDelivery } from "./delivery.ts";
 import { getWebhook } from "./webhook.ts";

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { Id, timeOf } from "../ids.ts";
+import { Id, timeOf } from "../core/ids.ts";
+import { Timestamp } from "../core/time.ts";
 import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 import { dueWrite } from "./due.ts";
 import { findWebhook, WebhookParams, type StoredWebhook } from "./webhook.ts";
 

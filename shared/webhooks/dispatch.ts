@@ -1,4 +1,4 @@
-import { inParallel } from "../parallel.ts";
+import { inParallel } from "../core/parallel.ts";
 import { bodyOf, type PublishedEvent } from "./body.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";

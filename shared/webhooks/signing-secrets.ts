@@ -1,4 +1,4 @@
-import type { Secrets } from "../providers/secrets.ts";
+import type { Secrets } from "../providers/secrets/secrets.ts";
 import { newSecret } from "./signature.ts";
 import type { StoredWebhook } from "./webhook.ts";
 

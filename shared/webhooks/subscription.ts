@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { requireToHold } from "../auth/escalation.ts";
-import { eventTypes } from "../changes/kinds.ts";
-import type { Context } from "../route.ts";
-import { runtime } from "../runtime.ts";
-import { line, orNothing } from "../text.ts";
+import { requireToHold } from "../access/escalation.ts";
+import { line, orNothing } from "../core/text.ts";
+import type { Context } from "../http/route.ts";
+import { runtime } from "../http/runtime.ts";
 import { checkUrl } from "./address.ts";
+import { eventTypes } from "./event-types.ts";
 import { EventPattern, matches } from "./filters.ts";
 
 const known = eventTypes();

@@ -1,5 +1,5 @@
-import { inParallel } from "../parallel.ts";
-import { inTurns } from "../turns.ts";
+import { inParallel } from "../core/parallel.ts";
+import { inTurns } from "../core/turns.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { dueKey, readDue, type Due } from "./due.ts";

@@ -1,8 +1,8 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../core/log.ts";
 import type { StoredDelivery } from "./delivery.ts";
 import type { Tried } from "./outcome.ts";
-import type { Outside } from "./outside.ts";
 import { send } from "./send.ts";
+import type { Outside } from "./services.ts";
 import { sign } from "./signature.ts";
 import { signingSecrets } from "./signing-secrets.ts";
 import type { StoredWebhook } from "./webhook.ts";

@@ -1,10 +1,10 @@
 import { change } from "../changes/kind.ts";
-import { notFound, Problem } from "../errors.ts";
-import { idWithOrdinal, ordinalOf } from "../ids.ts";
-import type { Context } from "../route.ts";
-import { isSame } from "../same.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
+import { isSame } from "../core/same.ts";
+import type { Context } from "../http/route.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
-import type { Outside } from "./outside.ts";
+import type { Outside } from "./services.ts";
 import { mintSecret } from "./signing-secrets.ts";
 import { requireToSee } from "./subscription.ts";
 import { successKey } from "./success.ts";

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { notFound } from "../errors.ts";
-import { Id, ordinalOf } from "../ids.ts";
-import { spanOf, type PageQuery } from "../page.ts";
+import { notFound } from "../core/errors.ts";
+import { Id, ordinalOf } from "../core/ids.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import { Timestamp } from "../core/time.ts";
 import { readRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { Timestamp } from "../time.ts";
 import { EventPattern } from "./filters.ts";
 
 /*

@@ -1,9 +1,9 @@
-import { clock } from "../clock.ts";
-import { createLog } from "../log.ts";
-import { runtime } from "../runtime.ts";
+import { clock } from "../core/clock.ts";
+import { createLog } from "../core/log.ts";
+import { runtime } from "../http/runtime.ts";
 import { openTable } from "../table/table.ts";
 import type { Work } from "./deliver.ts";
-import { outside } from "./outside.ts";
+import { outside } from "./services.ts";
 
 /** What a worker of this process delivers with. Needs the environment when it is called, not at import. */
 export function openWork(worker: string): Work {

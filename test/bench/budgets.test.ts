@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { startSurroundings } from "../support/surroundings.ts";
 import type { Cost } from "./prices.ts";
 

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { createLog } from "../../shared/log.ts";
-import type { Context } from "../../shared/route.ts";
+import { createLog } from "../../shared/core/log.ts";
+import type { Context } from "../../shared/http/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 
-import { createAccount, createClient } from "../../shared/accounts/operate.ts";
-import { assign } from "../../shared/auth/authorizations.ts";
-import { createGroup } from "../../shared/auth/groups.ts";
-import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
-import { addMember } from "../../shared/auth/members.ts";
+import { assign } from "../../shared/access/authorizations.ts";
+import { createGroup } from "../../shared/access/groups/groups.ts";
+import { addMember } from "../../shared/access/groups/members.ts";
+import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
+import { createServiceAccount } from "../../shared/access/service-accounts/service-accounts.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
-import { createServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
-import { invoke } from "../../shared/invoke.ts";
-import { defineRoute, Empty, type Route } from "../../shared/route.ts";
+import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
+import { invoke } from "../../shared/http/invoke.ts";
+import { defineRoute, Empty, type Route } from "../../shared/http/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces.ts";
+import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspaces.ts";
 import { meter, plainContext, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";

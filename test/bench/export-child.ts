@@ -2,8 +2,8 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { runExport } from "../../shared/mailboxes/run-export.ts";
-import { embeddedFiles } from "../../shared/providers/files-embedded.ts";
+import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
+import { embeddedFiles } from "../../shared/providers/files/embedded.ts";
 import { documentClient, openTable } from "../../shared/table/table.ts";
 
 const [accountId = "", id = ""] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isDeepStrictEqual } from "node:util";
 
-import type { Route } from "../../shared/route.ts";
-import { runtime } from "../../shared/runtime.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { callRest } from "../support/call.ts";
 import { exampleOf } from "../support/examples.ts";
 import { newAccount, newMember } from "../support/world.ts";

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 
 import { route as addRoute } from "../../functions/workspaces/add.ts";
 import { route as getRoute } from "../../functions/workspaces/get.ts";
-import { createAccount, createClient } from "../../shared/accounts/operate.ts";
+import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
-import { etagOf } from "../../shared/etag.ts";
-import { invoke, type Door } from "../../shared/invoke.ts";
-import { charge, newLimiterMemory } from "../../shared/limits/limiter.ts";
-import { createLog } from "../../shared/log.ts";
+import { etagOf } from "../../shared/core/etag.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { invoke, type Door } from "../../shared/http/invoke.ts";
+import { charge, newLimiterMemory } from "../../shared/rate-limits/limiter.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { onOwnEngine } from "./engine.ts";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 
 import { createIssuer } from "../../infra/local/issuer.ts";
-import { createAccount, createClient } from "../../shared/accounts/operate.ts";
+import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { setOwnLimit } from "../../shared/limits/own-limits.ts";
+import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import { addWorkspace } from "../../shared/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
 import { eventOf } from "../support/request.ts";
 import { plainContext } from "./context.ts";
 

@@ -5,7 +5,7 @@ import {
 import { expect, onTestFinished, test, vi } from "vitest";
 
 import { handler } from "../../functions/protected-resource.ts";
-import { metadataUrlOf, protectedResource } from "../../shared/protected-resource.ts";
+import { metadataUrlOf, protectedResource } from "../../shared/http/protected-resource.ts";
 import { startMcp } from "../support/mcp-server.ts";
 import { answerOf, eventOf, request } from "../support/request.ts";
 

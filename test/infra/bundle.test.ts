@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas, invoiceAssets } from "../../infra/bundle.ts";
 import { workers } from "../../infra/workers.ts";
-import { dayOf, nextMonth, plusDays } from "../../shared/billing/days.ts";
+import { dayOf, nextMonth, plusDays } from "../../shared/core/days.ts";
 import { billing, closeDays, use } from "../support/billing.ts";
 import { eventOf, handlerOf } from "../support/request.ts";
 import { newAccount } from "../support/world.ts";

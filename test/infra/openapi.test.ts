@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
 import { openApiDocument } from "../../infra/openapi.ts";
-import { parseTags } from "../../shared/etag.ts";
-import { limitClasses } from "../../shared/limits/classes.ts";
-import type { Route } from "../../shared/route.ts";
+import { parseTags } from "../../shared/core/etag.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { limitClasses } from "../../shared/rate-limits/classes.ts";
 import { callRest } from "../support/call.ts";
 import { exampleOf } from "../support/examples.ts";
 import { newAccount } from "../support/world.ts";

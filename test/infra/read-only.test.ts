@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { callRest } from "../support/call.ts";
 import { examples } from "../support/examples.ts";
 import { newAccount, newServiceAccount } from "../support/world.ts";

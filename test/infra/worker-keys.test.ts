@@ -6,8 +6,8 @@ import { handler as checkLedgers } from "../../functions/workers/check-ledgers.t
 import { handler as makeMailboxExport } from "../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../functions/workers/send-verification.ts";
 import { workers } from "../../infra/workers.ts";
-import { exportKey } from "../../shared/mailboxes/stored-export.ts";
-import { runtime } from "../../shared/runtime.ts";
+import { runtime } from "../../shared/http/runtime.ts";
+import { exportKey } from "../../shared/mail/mailboxes/stored-export.ts";
 import { fund } from "../support/billing.ts";
 import { ruleTo, stranger } from "../support/forwarding.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";

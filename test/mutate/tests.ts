@@ -6,17 +6,26 @@ const root = resolve(import.meta.dirname, "../..");
 /** What holds every route to the same promises notices mistakes in the core that all routes go through. */
 const ofAllRoutes = ["test/routes.test.ts", "test/tenants.test.ts"];
 const further: Readonly<Record<string, readonly string[]>> = {
-  "shared/authorize.ts": ["test/functions/auth", "test/functions/workspaces", "test/functions/tags"],
+  "shared/http/authorize.ts": ["test/functions/auth", "test/functions/workspaces", "test/functions/tags"],
   "shared/auth": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
-  "shared/idempotency": ["test/shared/idempotency.test.ts", "test/functions/workspaces", "test/functions/credentials"],
-  "shared/input.ts": ["test/shared/input.test.ts", "test/contract.test.ts"],
-  "shared/invoke.ts": ["test/shared/limits", "test/functions/workspaces", "test/functions/me", "test/functions/audit"],
-  "shared/credentials": ["test/functions/credentials"],
+  "shared/idempotency": [
+    "test/shared/http/idempotency.test.ts",
+    "test/functions/workspaces",
+    "test/functions/credentials",
+  ],
+  "shared/http/input.ts": ["test/shared/http/input.test.ts", "test/contract.test.ts"],
+  "shared/http/invoke.ts": [
+    "test/shared/rate-limits",
+    "test/functions/workspaces",
+    "test/functions/me",
+    "test/functions/audit",
+  ],
+  "shared/mail/credentials": ["test/functions/credentials"],
   "shared/dedicated-ips": ["test/functions/dedicated-ips"],
-  "shared/dns-records": ["test/functions/dns-records"],
+  "shared/domains/records": ["test/functions/dns-records"],
   "shared/billing": ["test/functions/billing"],
   "shared/ledger": ["test/shared/billing", "test/functions/billing"],
-  "shared/limits": ["test/shared/limits", "test/shared/lambda.test.ts", "test/infra/operator"],
+  "shared/rate-limits": ["test/shared/rate-limits", "test/shared/http/lambda.test.ts", "test/infra/operator"],
   "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit", "test/lists"],
 };
 

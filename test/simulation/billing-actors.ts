@@ -1,18 +1,18 @@
-import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
-import { PlanId, plans } from "../../shared/billing/catalogue.ts";
-import { dayOf, plusDays } from "../../shared/billing/days.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { cancelPlan, changePlan, currentPlan } from "../../shared/billing/plan.ts";
 import { runAccount } from "../../shared/billing/run.ts";
-import { createTopup } from "../../shared/billing/topup.ts";
 import { sentKey } from "../../shared/billing/usage.ts";
 import { listTransactions, walletBalance } from "../../shared/billing/views.ts";
-import { planWallet, walletOf, type Posting } from "../../shared/billing/wallet.ts";
-import { InvalidInput, Problem } from "../../shared/errors.ts";
+import { dayOf, plusDays } from "../../shared/core/days.ts";
+import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";
+import { PlanId, plans } from "../../shared/wallet/catalogue.ts";
+import { createTopup } from "../../shared/wallet/topup.ts";
+import { planWallet, walletOf, type Posting } from "../../shared/wallet/wallet.ts";
 import { addUsage } from "../support/usage.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import {

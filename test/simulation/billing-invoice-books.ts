@@ -1,12 +1,12 @@
-import { defaultPlan, type PlanId } from "../../shared/billing/catalogue.ts";
 import { Accrual, linesOf, totalOf } from "../../shared/billing/charges.ts";
-import { monthOf, type Day } from "../../shared/billing/days.ts";
 import { numberOf, StoredInvoice } from "../../shared/billing/invoice.ts";
-import { BillingState } from "../../shared/billing/state.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
+import { monthOf, type Day } from "../../shared/core/days.ts";
+import { money } from "../../shared/core/money.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
-import { money } from "../../shared/money.ts";
 import type { Item } from "../../shared/table/writes.ts";
+import { defaultPlan, type PlanId } from "../../shared/wallet/catalogue.ts";
+import { BillingState } from "../../shared/wallet/state.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 

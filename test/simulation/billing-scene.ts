@@ -1,13 +1,13 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import type { AskWork } from "../../shared/billing/ask.ts";
-import { plusDays, dayOf, type Day } from "../../shared/billing/days.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
-import { topupKey } from "../../shared/billing/topup.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
-import { Problem } from "../../shared/errors.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Payments, PaymentEvent } from "../../shared/providers/payments.ts";
-import type { Context } from "../../shared/route.ts";
+import { plusDays, dayOf, type Day } from "../../shared/core/days.ts";
+import { Problem } from "../../shared/core/errors.ts";
+import type { Log } from "../../shared/core/log.ts";
+import type { Context } from "../../shared/http/route.ts";
+import type { Payments, PaymentEvent } from "../../shared/providers/payments/payments.ts";
+import { topupKey } from "../../shared/wallet/topup.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 

@@ -1,10 +1,10 @@
 import { StoredAccount } from "../../shared/accounts/account.ts";
-import { graceDays } from "../../shared/billing/catalogue.ts";
-import { plusDays } from "../../shared/billing/days.ts";
 import { StoredInvoice } from "../../shared/billing/invoice.ts";
-import { BillingState } from "../../shared/billing/state.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
+import { plusDays } from "../../shared/core/days.ts";
 import { availableOf, Balance } from "../../shared/ledger/balance.ts";
+import { graceDays } from "../../shared/wallet/catalogue.ts";
+import { BillingState } from "../../shared/wallet/state.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 

@@ -1,8 +1,8 @@
-import { StoredTopup } from "../../shared/billing/topup.ts";
-import { StoredTransaction } from "../../shared/billing/transaction.ts";
+import { money } from "../../shared/core/money.ts";
 import { Balance, postedOf } from "../../shared/ledger/balance.ts";
 import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
-import { money } from "../../shared/money.ts";
+import { StoredTopup } from "../../shared/wallet/topup.ts";
+import { StoredTransaction } from "../../shared/wallet/transaction.ts";
 import type { Change } from "../support/memory-table.ts";
 import type { Scene } from "./billing-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";

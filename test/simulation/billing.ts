@@ -1,12 +1,12 @@
-import { createAccount } from "../../shared/accounts/operate.ts";
+import { createAccount } from "../../shared/access/operate-accounts.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { runAccount } from "../../shared/billing/run.ts";
-import { createTopup } from "../../shared/billing/topup.ts";
-import { walletOf } from "../../shared/billing/wallet.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
+import { createTopup } from "../../shared/wallet/topup.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import { keyOf } from "../support/memory-writes.ts";
 import { mixed } from "./acting.ts";
 import { worldBefore } from "./beforehand.ts";

@@ -1,4 +1,4 @@
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import type { Item, Write } from "../../shared/table/writes.ts";
 import {
   createMemoryStore,

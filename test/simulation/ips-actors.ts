@@ -1,3 +1,4 @@
+import { InvalidInput, Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
 import { moveDomains } from "../../shared/dedicated-ips/assign.ts";
 import { authorizeIp } from "../../shared/dedicated-ips/authorize.ts";
@@ -8,8 +9,7 @@ import { addHost } from "../../shared/dedicated-ips/register.ts";
 import { returnStock } from "../../shared/dedicated-ips/stock.ts";
 import { carryOnOne } from "../../shared/dedicated-ips/sweep.ts";
 import type { IpWork } from "../../shared/dedicated-ips/work.ts";
-import { beginRelease, finishRelease } from "../../shared/domains/release.ts";
-import { InvalidInput, Problem, type ProblemCode } from "../../shared/errors.ts";
+import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { contextOf, dayMs, nowOf } from "./billing-scene.ts";
 import { ipWorkOf, resolverOf, stockName, stockOf, type Due, type IpScene } from "./ips-scene.ts";

@@ -1,9 +1,9 @@
-import { walletOf } from "../../shared/billing/wallet.ts";
 import { ipKey, StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { Holder, isStock } from "../../shared/dedicated-ips/holder.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import type { Change } from "../support/memory-table.ts";
 import { isDomainRow } from "./purchases-facts.ts";
 import { mustHold, type Invariant } from "./world.ts";

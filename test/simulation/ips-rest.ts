@@ -1,9 +1,9 @@
 import { ipDomainKey } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { readOperation } from "../../shared/dedicated-ips/operation.ts";
-import { isSpf } from "../../shared/dns-records/spf.ts";
-import { recordsIn } from "../../shared/dns-records/stored-record.ts";
-import { finishRelease } from "../../shared/domains/release.ts";
-import { spfRecord } from "../../shared/domains/system-records.ts";
+import { finishRelease } from "../../shared/deletion/domain.ts";
+import { isSpf } from "../../shared/domains/records/spf.ts";
+import { recordsIn } from "../../shared/domains/records/stored-record.ts";
+import { spfRecord } from "../../shared/domains/records/system-records.ts";
 import { contextOf, nowOf } from "./billing-scene.ts";
 import { dns, doDue, dueNow, registrar } from "./ips-actors.ts";
 import { ipWorkOf, type IpScene } from "./ips-scene.ts";

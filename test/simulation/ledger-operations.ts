@@ -1,4 +1,4 @@
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import { Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { perform, type Book } from "../../shared/ledger/book.ts";
 import { balanceKey, movementKey, planOperations, type Ledger } from "../../shared/ledger/ledger.ts";

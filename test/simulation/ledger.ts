@@ -1,4 +1,4 @@
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import { postedOf } from "../../shared/ledger/balance.ts";
 import { movementKey, readBalance, readEntries, type Ledger } from "../../shared/ledger/ledger.ts";
 import type { Operation } from "../../shared/ledger/movement.ts";

@@ -1,8 +1,8 @@
-import { walletOf } from "../../shared/billing/wallet.ts";
 import { buyerKey, holderKey, nameKey } from "../../shared/domains/domain.ts";
-import type { PurchaseAnswer } from "../../shared/domains/purchase-view.ts";
+import type { PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import { dayMs, nowOf } from "./billing-scene.ts";
 import { batchOf, boughtBy } from "./purchases-facts.ts";
 import type { Order, PurchaseScene } from "./purchases-scene.ts";

@@ -1,8 +1,8 @@
 import { route } from "../../functions/domains/purchase.ts";
-import { PurchaseAnswer, type Purchase } from "../../shared/domains/purchase-view.ts";
-import { purchaseDomains } from "../../shared/domains/purchase.ts";
-import { Problem } from "../../shared/errors.ts";
-import { invoke } from "../../shared/invoke.ts";
+import { Problem } from "../../shared/core/errors.ts";
+import { PurchaseAnswer, type Purchase } from "../../shared/domains/purchase/purchase-view.ts";
+import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
+import { invoke } from "../../shared/http/invoke.ts";
 import { newId, nowOf, providerOf, silent } from "./billing-scene.ts";
 import { checkAnswer, checkReplay, isKept, witness } from "./purchases-answers.ts";
 import { batchOf } from "./purchases-facts.ts";

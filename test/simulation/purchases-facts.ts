@@ -1,7 +1,7 @@
-import { StoredTopup } from "../../shared/billing/topup.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
-import { StoredBatch } from "../../shared/domains/batch.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
+import { StoredBatch } from "../../shared/domains/purchase/batch.ts";
+import { StoredTopup } from "../../shared/wallet/topup.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 

@@ -1,8 +1,13 @@
-import { walletOf } from "../../shared/billing/wallet.ts";
-import { holdIdOf } from "../../shared/domains/buy.ts";
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
+import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
-import { Refused, type Contact, type Registrar, type RegistrarOperation } from "../../shared/providers/registrar.ts";
+import {
+  Refused,
+  type Contact,
+  type Registrar,
+  type RegistrarOperation,
+} from "../../shared/providers/registrar/registrar.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import { newId, nowOf } from "./billing-scene.ts";
 import { batchOf } from "./purchases-facts.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Offer, RegistrarOperation } from "../../shared/providers/registrar.ts";
+import type { Offer, RegistrarOperation } from "../../shared/providers/registrar/registrar.ts";
 import type { Random } from "./random.ts";
 
 /** One registration at the registrar, as it is; instants are milliseconds since 1970. `tag` is whose it is. */

@@ -1,10 +1,10 @@
+import { sweepDomains } from "../../functions/workers/sweep.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
-import { walletOf } from "../../shared/billing/wallet.ts";
-import { holdIdOf } from "../../shared/domains/buy.ts";
-import { sweepDomains } from "../../shared/domains/sweep.ts";
-import { isDetached } from "../../shared/domains/takeover.ts";
+import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
+import { isDetached } from "../../shared/domains/setup/takeover.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import { askingOf, nowOf, silent } from "./billing-scene.ts";
 import { doDue, dueNow } from "./purchases-actors.ts";
 import { batchOf, boughtBy } from "./purchases-facts.ts";

@@ -1,6 +1,6 @@
-import type { PurchaseAnswer } from "../../shared/domains/purchase-view.ts";
-import type { DomainWork } from "../../shared/domains/work.ts";
-import type { Contact } from "../../shared/providers/registrar.ts";
+import type { PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
+import type { DomainWork } from "../../shared/domains/setup/work.ts";
+import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 import { contact } from "../support/contact.ts";
 import { nowOf, silent, type Scene } from "./billing-scene.ts";
 import { newFacts, type Facts } from "./purchases-facts.ts";

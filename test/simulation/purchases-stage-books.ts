@@ -1,9 +1,9 @@
-import { walletOf } from "../../shared/billing/wallet.ts";
-import { StoredBatch } from "../../shared/domains/batch.ts";
-import { holdIdOf } from "../../shared/domains/buy.ts";
 import { StoredDomain, type Purchase } from "../../shared/domains/domain.ts";
+import { StoredBatch } from "../../shared/domains/purchase/batch.ts";
+import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
 import type { Change } from "../support/memory-table.ts";
 import { isDomainRow, placeOf } from "./purchases-facts.ts";
 import { isRunning, type Registered } from "./purchases-registry.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import { isExhaustive, sampleOf, seed } from "../support/sample.ts";
 import { simulate, type Outcome } from "./engine.ts";
 import { bugs, modules, modulesWith } from "./modules.ts";

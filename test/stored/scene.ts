@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { routes } from "../../functions/routes.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
-import { filesHere } from "../../shared/billing/outside.ts";
-import { clock } from "../../shared/clock.ts";
+import { filesHere } from "../../shared/billing/services.ts";
+import { clock } from "../../shared/core/clock.ts";
 import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
-import { setOwnLimit } from "../../shared/limits/own-limits.ts";
-import { runExport } from "../../shared/mailboxes/run-export.ts";
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
+import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { makeOwner, newGroup } from "../support/auth.ts";
 import { closeDays, fund, use } from "../support/billing.ts";
 import { callRest } from "../support/call.ts";

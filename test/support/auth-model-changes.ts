@@ -1,5 +1,5 @@
-import type { Grantable } from "../../shared/auth/assignments.ts";
-import type { Subject } from "../../shared/auth/holders.ts";
+import type { Grantable } from "../../shared/grants/assignments.ts";
+import type { Subject } from "../../shared/grants/holders.ts";
 import {
   capabilitiesGiven,
   givenTo,

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 
-import type { Grantable } from "../../shared/auth/assignments.ts";
 import { capabilities, roles, type RoleKey } from "../../shared/auth/capabilities.ts";
-import type { Subject } from "../../shared/auth/holders.ts";
-import type { Context } from "../../shared/route.ts";
+import type { Grantable } from "../../shared/grants/assignments.ts";
+import type { Subject } from "../../shared/grants/holders.ts";
+import type { Context } from "../../shared/http/route.ts";
 import type { Asker } from "./auth-model.ts";
 import { askersOf, contextOf, type Made, type World } from "./auth-world.ts";
 

@@ -1,13 +1,13 @@
-import { asSuperAdmin, standingOf } from "../../shared/auth/access.ts";
-import { listAssignments } from "../../shared/auth/assignments.ts";
-import type { Subject } from "../../shared/auth/holders.ts";
+import { asSuperAdmin, standingOf } from "../../shared/accounts/standing.ts";
 import { noPermissions, type Permissions } from "../../shared/auth/permissions.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { Problem } from "../../shared/errors.ts";
-import { createLog } from "../../shared/log.ts";
-import type { Context } from "../../shared/route.ts";
+import { Problem } from "../../shared/core/errors.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { listAssignments } from "../../shared/grants/assignments.ts";
+import type { Subject } from "../../shared/grants/holders.ts";
+import type { Context } from "../../shared/http/route.ts";
 import { newModel, type Asker, type AuthModel } from "./auth-model.ts";
 import { issuer, newAccount, newSuperAdmin, newUser, testTable } from "./world.ts";
 

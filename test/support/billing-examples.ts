@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 
-import { topupKey } from "../../shared/billing/topup.ts";
+import { topupKey } from "../../shared/wallet/topup.ts";
 import type { Example } from "./examples.ts";
 import { testTable, type Account } from "./world.ts";
 

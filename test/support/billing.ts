@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 import { runAccount } from "../../shared/billing/run.ts";
-import { planWallet } from "../../shared/billing/wallet.ts";
-import { signatureOf } from "../../shared/providers/embedded-checkout.ts";
+import { signatureOf } from "../../shared/providers/payments/embedded-checkout.ts";
+import { planWallet } from "../../shared/wallet/wallet.ts";
 import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
 import { addUsage } from "./usage.ts";
 import { testTable, type Account, type User } from "./world.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import type { Example } from "./examples.ts";
 import { request, type Answer } from "./request.ts";
 

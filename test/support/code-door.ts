@@ -1,7 +1,7 @@
 import { execute, type Run } from "../../functions/code/execution/execute.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
-import type { Door } from "../../shared/invoke.ts";
-import { createLog } from "../../shared/log.ts";
+import { createLog } from "../../shared/core/log.ts";
+import type { Door } from "../../shared/http/invoke.ts";
 import { testTable, type User } from "./world.ts";
 
 /** A door of code mode for a user, at times the test gives. */

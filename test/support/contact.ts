@@ -1,4 +1,4 @@
-import type { Contact } from "../../shared/providers/registrar.ts";
+import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 
 /** Who buys names. */
 export const contact: Contact = {

@@ -10,10 +10,10 @@ import type { ServedRRset } from "../../infra/local/dns-records-wire.ts";
 import type { DnsAnswer } from "../../infra/local/dns-respond.ts";
 import { startDnsServer } from "../../infra/local/dns-server.ts";
 import type { DnsZone } from "../../infra/local/dns-zone-match.ts";
+import type { Endpoint } from "../../shared/core/endpoint.ts";
 import { type ResolverOptions, openResolver } from "../../shared/dns/resolver.ts";
 import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
-import type { Endpoint } from "../../shared/endpoint.ts";
 
 /** A nameserver on loopback that the network has at an address of the public internet. */
 type Nameserver = {

@@ -4,8 +4,8 @@ import { once } from "node:events";
 
 import { decode, encode, type DecodedPacket } from "dns-packet";
 
-import type { DnsRecord } from "../../shared/dns-records/stored-record.ts";
 import type { RecordType } from "../../shared/dns/rrset.ts";
+import type { DnsRecord } from "../../shared/domains/records/stored-record.ts";
 import { request, type Answer } from "./request.ts";
 import type { Account } from "./world.ts";
 

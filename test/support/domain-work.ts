@@ -1,21 +1,21 @@
 import { generateKeyPairSync } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 
-import { recordCountWrite } from "../../shared/dns-records/add.ts";
-import { planRecords } from "../../shared/dns-records/plan.ts";
-import type { ParsedRecord } from "../../shared/dns-records/record.ts";
-import { planActivation } from "../../shared/domains/activate.ts";
-import { advanceDomain } from "../../shared/domains/advance.ts";
-import { Dkim, dkimKey, selector } from "../../shared/domains/dkim.ts";
+import { advanceDomain } from "../../functions/workers/advance.ts";
 import { domainKey, StoredDomain, type Domain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
-import { domainWork } from "../../shared/domains/outside.ts";
+import { recordCountWrite } from "../../shared/domains/records/add.ts";
+import { Dkim, dkimKey, selector } from "../../shared/domains/records/dkim-keys.ts";
+import { planRecords } from "../../shared/domains/records/plan.ts";
+import type { ParsedRecord } from "../../shared/domains/records/record.ts";
+import { syncZone } from "../../shared/domains/records/sync.ts";
+import { planActivation } from "../../shared/domains/setup/activate.ts";
+import { domainWork } from "../../shared/domains/setup/services.ts";
+import { systemMover, type DomainWork } from "../../shared/domains/setup/work.ts";
 import { domainView } from "../../shared/domains/view.ts";
-import { systemMover, type DomainWork } from "../../shared/domains/work.ts";
-import { embeddedRegistrar } from "../../shared/providers/registrar-embedded.ts";
+import { getZone } from "../../shared/domains/zone.ts";
+import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
 import type { Write } from "../../shared/table/writes.ts";
-import { syncZone } from "../../shared/zones/sync.ts";
-import { getZone } from "../../shared/zones/zone.ts";
 import { connected, delegated } from "./domains.ts";
 import { testTable, type Account } from "./world.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 
+import { nameserversOf } from "../../shared/core/platform.ts";
 import type { Domain } from "../../shared/domains/domain.ts";
-import { nameserversOf } from "../../shared/domains/platform.ts";
-import { delegate } from "../../shared/providers/registrar-embedded-names.ts";
+import { delegate } from "../../shared/providers/registrar/embedded-names.ts";
 import { newWorkspace } from "./auth.ts";
 import { fund } from "./billing.ts";
 import { contact } from "./contact.ts";

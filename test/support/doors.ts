@@ -1,5 +1,5 @@
 import { routes } from "../../functions/routes.ts";
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { callCode, callRest } from "./call.ts";
 import type { Example } from "./examples.ts";

@@ -1,4 +1,4 @@
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { billingExamples } from "./billing-examples.ts";
 import { dedicatedIpExamples } from "./dedicated-ip-examples.ts";
 import { domainExamples } from "./domain-examples.ts";

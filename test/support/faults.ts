@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 
-import { runtime } from "../../shared/runtime.ts";
+import { runtime } from "../../shared/http/runtime.ts";
 import { throughSdk } from "./short-cut.ts";
 
 /** What can go wrong with one call of the table. */

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 
 import { routes } from "../../functions/routes.ts";
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { arbitraryOf, optionsOf, resolved, type Schema } from "./arbitrary.ts";
 import { join, newGroup, newWorkspace } from "./auth.ts";
 import { connected, uniqueName } from "./domains.ts";

@@ -1,4 +1,4 @@
-import { mailedKey } from "../../shared/forwarding/target.ts";
+import { mailedKey } from "../../shared/mail/forwarding/target.ts";
 import { write } from "./domain-work.ts";
 import { agreedRule, mailed, ruleTo, stranger } from "./forwarding.ts";
 import { home } from "./mailboxes.ts";

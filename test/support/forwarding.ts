@@ -1,8 +1,8 @@
-import type { ForwardingRule } from "../../shared/forwarding/rule.ts";
-import { sendVerification, type SendWork } from "../../shared/forwarding/send.ts";
-import { createLog } from "../../shared/log.ts";
-import { outbox, type OutboxMail } from "../../shared/providers/mail-embedded.ts";
-import { mailHere } from "../../shared/providers/mail-factory.ts";
+import { createLog } from "../../shared/core/log.ts";
+import type { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
+import { sendVerification, type SendWork } from "../../shared/mail/forwarding/send.ts";
+import { outbox, type OutboxMail } from "../../shared/providers/mail/embedded.ts";
+import { mailHere } from "../../shared/providers/mail/factory.ts";
 import { uniqueName } from "./domains.ts";
 import { send } from "./mailboxes.ts";
 import { request, type Answer } from "./request.ts";

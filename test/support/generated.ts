@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import fc from "fast-check";
 
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { arbitraryOf, optionsOf, resolved, type Making, type Schema } from "./arbitrary.ts";
 import { publishedDocument, type Operation } from "./contract.ts";
 import { request, type Answer } from "./request.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 
-import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { invoicesOf, type StoredInvoice } from "../../shared/billing/invoice.ts";
-import { idWithOrdinal } from "../../shared/ids.ts";
+import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import { asOwner, claiming, newGroup, newWorkspace } from "./auth.ts";
 import { fund } from "./billing.ts";

@@ -1,4 +1,4 @@
-import { timeOrderedId } from "../../shared/ids.ts";
+import { timeOrderedId } from "../../shared/core/ids.ts";
 import { newWorkspace } from "./auth.ts";
 import { active, connected } from "./domains.ts";
 import { request } from "./request.ts";

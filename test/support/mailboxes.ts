@@ -1,11 +1,11 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 
 import { holderKey, type Domain } from "../../shared/domains/domain.ts";
-import { loginKey } from "../../shared/mailboxes/login-key.ts";
-import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mailboxes/mailbox.ts";
-import { nobodysHash, passwordTag } from "../../shared/mailboxes/password.ts";
-import { mailboxHeads, planMailboxes, type Person } from "../../shared/mailboxes/plan.ts";
-import { secretsHere } from "../../shared/providers/secrets-here.ts";
+import { loginKey } from "../../shared/mail/mailboxes/login-key.ts";
+import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
+import { nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
+import { mailboxHeads, planMailboxes, type Person } from "../../shared/mail/mailboxes/plan.ts";
+import { secretsHere } from "../../shared/providers/secrets/here.ts";
 import { setStored, storedAs, write } from "./domain-work.ts";
 import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";

@@ -1,4 +1,4 @@
-import { Problem } from "../../shared/errors.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import type { Attempt } from "../../shared/table/attempt.ts";
 import type { Plan } from "../../shared/table/commit.ts";
 import type { RangeOptions } from "../../shared/table/reads.ts";

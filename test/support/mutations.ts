@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-import type { Route } from "../../shared/route.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "./arbitrary.ts";
 import { schemaCheck } from "./contract.ts";
 import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./generated.ts";

@@ -1,10 +1,10 @@
-import { readWallet } from "../../shared/billing/wallet.ts";
-import { continueBatch } from "../../shared/domains/continue-batch.ts";
 import type { StoredDomain } from "../../shared/domains/domain.ts";
+import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { batchQueue } from "../../shared/domains/queues.ts";
-import type { DomainWork } from "../../shared/domains/work.ts";
-import { getStored } from "../../shared/providers/embedded-checkout.ts";
+import type { DomainWork } from "../../shared/domains/setup/work.ts";
+import { getStored } from "../../shared/providers/payments/embedded-checkout.ts";
 import { readDue } from "../../shared/table/due.ts";
+import { readWallet } from "../../shared/wallet/wallet.ts";
 import { billing, tellPayment } from "./billing.ts";
 import { advance, storedAs, workAt } from "./domain-work.ts";
 import { funded } from "./domains.ts";

@@ -1,5 +1,5 @@
-import { limitClassNames } from "../../shared/limits/classes.ts";
-import { limitsKey } from "../../shared/limits/limiter.ts";
+import { limitClassNames } from "../../shared/rate-limits/classes.ts";
+import { limitsKey } from "../../shared/rate-limits/limiter.ts";
 import { newAccount, testTable, type Account } from "./world.ts";
 
 const roomy = { perMinute: 6_000_000, burst: 1_000_000 };

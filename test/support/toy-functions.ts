@@ -5,11 +5,11 @@ import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
 import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/program.ts";
 import { parse } from "../../functions/code/language/parser.ts";
-import { Problem } from "../../shared/errors.ts";
-import type { Door } from "../../shared/invoke.ts";
-import { createLog } from "../../shared/log.ts";
-import { pageOf, pageQuery } from "../../shared/page.ts";
-import { defineRoute, type Route } from "../../shared/route.ts";
+import { Problem } from "../../shared/core/errors.ts";
+import { createLog } from "../../shared/core/log.ts";
+import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import type { Door } from "../../shared/http/invoke.ts";
+import { defineRoute, type Route } from "../../shared/http/route.ts";
 import { testTable } from "./world.ts";
 
 const text = (description: string) => z.string().meta({ description });

@@ -1,6 +1,6 @@
+import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { ipsOf, type StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import { idWithOrdinal } from "../../shared/ids.ts";
-import { mailboxesOf } from "../../shared/mailboxes/mailbox.ts";
+import { mailboxesOf } from "../../shared/mail/mailboxes/mailbox.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 

@@ -6,10 +6,10 @@ import { vi } from "vitest";
 
 import { changesOf } from "../../shared/changes/record.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { timeOrderedId } from "../../shared/ids.ts";
-import { createLog } from "../../shared/log.ts";
-import { secretsOf } from "../../shared/providers/secrets-factory.ts";
-import type { Context } from "../../shared/route.ts";
+import { timeOrderedId } from "../../shared/core/ids.ts";
+import { createLog } from "../../shared/core/log.ts";
+import type { Context } from "../../shared/http/route.ts";
+import { secretsOf } from "../../shared/providers/secrets/factory.ts";
 import { readEntries } from "../../shared/table/journal.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { PublishedEvent } from "../../shared/webhooks/body.ts";

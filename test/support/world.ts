@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 
 import { createIssuer, type Person } from "../../infra/local/issuer.ts";
-import { createAccount } from "../../shared/accounts/operate.ts";
-import { planAssignments, type Grantable } from "../../shared/auth/assignments.ts";
+import { createAccount } from "../../shared/access/operate-accounts.ts";
+import { planServiceAccount } from "../../shared/access/service-accounts/service-accounts.ts";
 import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";
-import { planSuperAdmin, type Subject } from "../../shared/auth/holders.ts";
 import type { Scope } from "../../shared/auth/permissions.ts";
-import { planServiceAccount } from "../../shared/auth/service-accounts.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
+import { planAssignments, type Grantable } from "../../shared/grants/assignments.ts";
+import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import { afterCommits } from "./short-cut.ts";

@@ -1,14 +1,14 @@
 import * as z from "zod";
 
+import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType } from "../../../shared/auth/assignment.ts";
-import type { Grantable } from "../../../shared/auth/assignments.ts";
-import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
-import { Grant, GrantKind, grantOf } from "../../../shared/auth/grant-view.ts";
-import { SubjectId } from "../../../shared/auth/references.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { SubjectType } from "../../../shared/grants/assignment.ts";
+import type { Grantable } from "../../../shared/grants/assignments.ts";
+import { Grant, GrantKind, grantOf } from "../../../shared/grants/grant-view.ts";
+import { SubjectId } from "../../../shared/grants/references.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 const Body = z
   .strictObject({

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType } from "../../../shared/auth/assignment.ts";
-import { listAssignments } from "../../../shared/auth/assignments.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
-import { Grant, GrantKind, grantOf } from "../../../shared/auth/grant-view.ts";
-import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { listAssignments } from "../../../shared/grants/assignments.ts";
+import { Grant, GrantKind, grantOf } from "../../../shared/grants/grant-view.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.authorizations.list",

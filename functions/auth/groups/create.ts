@@ -1,10 +1,10 @@
 import * as z from "zod";
 
+import { AuthGroup, GroupAttributes, GroupDescription, GroupName } from "../../../shared/access/groups/group-view.ts";
+import { createGroup } from "../../../shared/access/groups/groups.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { AuthGroup, GroupAttributes, GroupDescription, GroupName } from "../../../shared/auth/group-view.ts";
-import { createGroup } from "../../../shared/auth/groups.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.create",

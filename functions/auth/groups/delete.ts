@@ -1,7 +1,7 @@
-import { deleteGroup } from "../../../shared/auth/group-deletion.ts";
-import { groupKind, GroupParams } from "../../../shared/auth/group-view.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute, Empty } from "../../../shared/route.ts";
+import { deleteGroup } from "../../../shared/access/groups/deletion.ts";
+import { groupKind, GroupParams } from "../../../shared/access/groups/group-view.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.delete",

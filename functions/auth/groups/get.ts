@@ -1,7 +1,7 @@
-import { AuthGroup, groupKind, GroupParams } from "../../../shared/auth/group-view.ts";
-import { getGroup } from "../../../shared/auth/groups.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { AuthGroup, groupKind, GroupParams } from "../../../shared/access/groups/group-view.ts";
+import { getGroup } from "../../../shared/access/groups/groups.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.get",

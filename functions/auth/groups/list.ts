@@ -1,11 +1,11 @@
 import * as z from "zod";
 
+import { AuthGroup } from "../../../shared/access/groups/group-view.ts";
+import { listGroups } from "../../../shared/access/groups/groups.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { AuthGroup } from "../../../shared/auth/group-view.ts";
-import { listGroups } from "../../../shared/auth/groups.ts";
-import { http } from "../../../shared/http.ts";
-import { pageOf, pageQuery } from "../../../shared/page.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.list",

@@ -7,11 +7,11 @@ import {
   groupKind,
   GroupName,
   GroupParams,
-} from "../../../shared/auth/group-view.ts";
-import { updateGroup } from "../../../shared/auth/groups.ts";
-import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
-import { defineRoute } from "../../../shared/route.ts";
+} from "../../../shared/access/groups/group-view.ts";
+import { updateGroup } from "../../../shared/access/groups/groups.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.update",

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
+import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType } from "../../../shared/auth/assignment.ts";
-import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/auth/authorizations.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
-import { SubjectId } from "../../../shared/auth/references.ts";
-import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { SubjectId } from "../../../shared/grants/references.ts";
+import { RoleAssignment, roleAssignmentOf } from "../../../shared/grants/role-assignments.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.assign",

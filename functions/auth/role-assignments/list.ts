@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { SubjectType } from "../../../shared/auth/assignment.ts";
-import { listAssignments } from "../../../shared/auth/assignments.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
-import { RoleAssignment, roleAssignmentOf } from "../../../shared/auth/role-assignments.ts";
-import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { listAssignments } from "../../../shared/grants/assignments.ts";
+import { RoleAssignment, roleAssignmentOf } from "../../../shared/grants/role-assignments.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.list",

@@ -1,8 +1,8 @@
+import { revoke } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { revoke } from "../../../shared/auth/authorizations.ts";
-import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
-import { defineRoute, Empty } from "../../../shared/route.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.revoke",

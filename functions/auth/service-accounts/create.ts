@@ -1,11 +1,11 @@
 import * as z from "zod";
 
+import { ServiceAccountWithToken } from "../../../shared/access/service-accounts/service-account-view.ts";
+import { createServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { ServiceAccountWithToken } from "../../../shared/auth/service-account-view.ts";
-import { createServiceAccount } from "../../../shared/auth/service-accounts.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
-import { line } from "../../../shared/text.ts";
+import { line } from "../../../shared/core/text.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.create",

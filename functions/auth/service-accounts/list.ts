@@ -1,10 +1,10 @@
 import * as z from "zod";
 
+import { ServiceAccount } from "../../../shared/access/service-accounts/service-account-view.ts";
+import { listServiceAccounts } from "../../../shared/access/service-accounts/service-accounts.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { ServiceAccount } from "../../../shared/auth/service-account-view.ts";
-import { listServiceAccounts } from "../../../shared/auth/service-accounts.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.list",

@@ -1,7 +1,7 @@
-import { ServiceAccountParams } from "../../../shared/auth/service-account-view.ts";
-import { revokeServiceAccount } from "../../../shared/auth/service-accounts.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute, Empty } from "../../../shared/route.ts";
+import { ServiceAccountParams } from "../../../shared/access/service-accounts/service-account-view.ts";
+import { revokeServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.revoke",

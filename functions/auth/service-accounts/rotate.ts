@@ -1,10 +1,13 @@
 import * as z from "zod";
 
-import { ServiceAccountParams, ServiceAccountWithToken } from "../../../shared/auth/service-account-view.ts";
-import { rotateServiceAccount } from "../../../shared/auth/service-accounts.ts";
-import { http } from "../../../shared/http.ts";
-import { overlapSeconds } from "../../../shared/overlap.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import {
+  ServiceAccountParams,
+  ServiceAccountWithToken,
+} from "../../../shared/access/service-accounts/service-account-view.ts";
+import { rotateServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
+import { overlapSeconds } from "../../../shared/core/overlap.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.rotate",

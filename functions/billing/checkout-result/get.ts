@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { CheckoutResult, checkoutResult } from "../../../shared/billing/checkout-result.ts";
-import { askingHere } from "../../../shared/billing/outside.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { askingHere } from "../../../shared/billing/services.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 const text = z.string().min(1).max(200).nullish();
 

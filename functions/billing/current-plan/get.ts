@@ -1,7 +1,7 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { CurrentPlan, currentPlan } from "../../../shared/billing/plan.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.current_plan.get",

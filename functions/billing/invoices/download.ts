@@ -1,15 +1,15 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import * as z from "zod";
 
-import { failureResponse, type Response } from "../../../shared/answer.ts";
 import { documentOf } from "../../../shared/billing/invoice-document.ts";
 import { invoiceOfLink } from "../../../shared/billing/invoice-links.ts";
 import { renderInvoice } from "../../../shared/billing/invoice-pdf.ts";
-import { Problem } from "../../../shared/errors.ts";
-import { Id } from "../../../shared/ids.ts";
-import type { Log } from "../../../shared/log.ts";
-import { attachment } from "../../../shared/providers/attachment.ts";
-import { sideDoor } from "../../../shared/side-door.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import type { Log } from "../../../shared/core/log.ts";
+import { failureResponse, type Response } from "../../../shared/http/answer.ts";
+import { sideDoor } from "../../../shared/http/internal.ts";
+import { attachment } from "../../../shared/providers/files/attachment.ts";
 
 const Asked = z.object({
   accountId: Id,

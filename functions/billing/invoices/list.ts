@@ -3,10 +3,10 @@ import * as z from "zod";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { listInvoices } from "../../../shared/billing/invoice-links.ts";
 import { Invoice } from "../../../shared/billing/invoice.ts";
-import { invoicesHere } from "../../../shared/billing/outside.ts";
-import { http } from "../../../shared/http.ts";
-import { pageOf, pageQuery } from "../../../shared/page.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { invoicesHere } from "../../../shared/billing/services.ts";
+import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.invoices.list",

@@ -2,8 +2,8 @@ import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { cancelPlan, PlanAnswer } from "../../../shared/billing/plan.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 const issueAt = (name: string, message: string) => ({ code: "custom" as const, path: [name], message });
 

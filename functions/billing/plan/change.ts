@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { PlanId } from "../../../shared/billing/catalogue.ts";
-import { Day } from "../../../shared/billing/days.ts";
 import { changePlan, PlanAnswer } from "../../../shared/billing/plan.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { Day } from "../../../shared/core/days.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { PlanId } from "../../../shared/wallet/catalogue.ts";
 
 export const route = defineRoute({
   name: "billing.plan.change",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { paymentsHere } from "../../../shared/billing/outside.ts";
-import { createTopup, TopupAmount, TopupSession } from "../../../shared/billing/topup.ts";
-import { http } from "../../../shared/http.ts";
-import { minorUnits } from "../../../shared/money.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { paymentsHere } from "../../../shared/billing/services.ts";
+import { minorUnits } from "../../../shared/core/money.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { createTopup, TopupAmount, TopupSession } from "../../../shared/wallet/topup.ts";
 
 export const route = defineRoute({
   name: "billing.topup_session.create",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { Transaction } from "../../../shared/billing/transaction.ts";
 import { listTransactions } from "../../../shared/billing/views.ts";
-import { http } from "../../../shared/http.ts";
-import { pageOf, pageQuery } from "../../../shared/page.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { Transaction } from "../../../shared/wallet/transaction.ts";
 
 export const route = defineRoute({
   name: "billing.transactions.list",

@@ -1,7 +1,7 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { walletBalance, WalletBalance } from "../../../shared/billing/views.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.wallet_balance.get",

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import type { RawInput } from "../../../shared/input.ts";
-import type { Route } from "../../../shared/route.ts";
+import type { RawInput } from "../../../shared/http/input.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { isDict } from "../interpreter/values.ts";
 
 type Part = "params" | "query" | "body";

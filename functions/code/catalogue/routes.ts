@@ -1,10 +1,10 @@
 import * as z from "zod";
 
 import { StoredAccount, accountKey } from "../../../shared/accounts/account.ts";
-import { InvalidInput, problemOf } from "../../../shared/errors.ts";
-import { Id } from "../../../shared/ids.ts";
-import { mayCall } from "../../../shared/may-call.ts";
-import { type Route, defineRoute } from "../../../shared/route.ts";
+import { InvalidInput, problemOf } from "../../../shared/core/errors.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { mayCall } from "../../../shared/http/may-call.ts";
+import { type Route, defineRoute } from "../../../shared/http/route.ts";
 import { nearest } from "../language/spelling.ts";
 import { scoreUnit, unitsOf } from "./cost.ts";
 import { exampleOf } from "./example.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { Route } from "../../../shared/route.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { type CodeFunction, argumentsIn, parts } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { InvalidInput, type ValidationError } from "../../../shared/errors.ts";
-import { type RawInput, parseInput } from "../../../shared/input.ts";
+import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
+import { type RawInput, parseInput } from "../../../shared/http/input.ts";
 import { type CodeFunction, argumentsIn, parts, rawInput } from "../catalogue/function.ts";
 import { parametersOf } from "../catalogue/signature.ts";
 import { isDict } from "../interpreter/values.ts";

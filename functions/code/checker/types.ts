@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { Route } from "../../../shared/route.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import type { typeOf } from "../interpreter/values.ts";
 
 export type Schema = z.core.JSONSchema.BaseSchema;

@@ -1,7 +1,7 @@
 import type { Permissions } from "../../../shared/auth/permissions.ts";
-import type { Door } from "../../../shared/invoke.ts";
-import { reachOf } from "../../../shared/may-call.ts";
-import type { Route } from "../../../shared/route.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
+import { reachOf } from "../../../shared/http/may-call.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { gathered } from "../../../shared/table/gathered.ts";
 import type { Site } from "../checker/checker.ts";
 import type { DryCall } from "../envelope.ts";

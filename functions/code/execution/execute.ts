@@ -1,4 +1,4 @@
-import type { Door } from "../../../shared/invoke.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
 import { gathered } from "../../../shared/table/gathered.ts";
 import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { asSuperAdmin, standingOf } from "../../../shared/auth/access.ts";
+import { asSuperAdmin, standingOf } from "../../../shared/accounts/standing.ts";
 import {
   HeldGrant,
   type Permissions,
@@ -8,9 +8,9 @@ import {
   covers,
   noPermissions,
 } from "../../../shared/auth/permissions.ts";
-import { accountIn } from "../../../shared/authorize.ts";
-import type { Door, Outcome } from "../../../shared/invoke.ts";
-import type { Route } from "../../../shared/route.ts";
+import { accountIn } from "../../../shared/http/authorize.ts";
+import type { Door, Outcome } from "../../../shared/http/invoke.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { gathered } from "../../../shared/table/gathered.ts";
 
 /** What a caller held in an account when a program ran there. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-import { InvalidInput, Problem, problemBody } from "../../../shared/errors.ts";
-import { type Door, invoke } from "../../../shared/invoke.ts";
-import type { Route } from "../../../shared/route.ts";
+import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
+import { type Door, invoke } from "../../../shared/http/invoke.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
 import type { Checked, Site, Step } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";

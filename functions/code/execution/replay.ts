@@ -5,9 +5,9 @@ import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 import * as z from "zod";
 
 import type { Claim } from "../../../shared/changes/recorder.ts";
-import { Problem } from "../../../shared/errors.ts";
-import { claimKey, findAnswer } from "../../../shared/idempotency.ts";
-import type { Door } from "../../../shared/invoke.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import { claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
 import { CodeResponse } from "../envelope.ts";
 import { Purse, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
 import { type Ran, type Run, prepare } from "./execute.ts";

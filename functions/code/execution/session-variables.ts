@@ -1,5 +1,5 @@
-import { Problem } from "../../../shared/errors.ts";
-import type { Door } from "../../../shared/invoke.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
 import type { Step } from "../checker/checker.ts";
 import type { NotKept } from "../envelope.ts";
 import { clip } from "../language/messages.ts";

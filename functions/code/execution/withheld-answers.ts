@@ -1,5 +1,5 @@
-import type { Route } from "../../../shared/route.ts";
-import { holdsSecret } from "../../../shared/shown-once.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { holdsSecret } from "../../../shared/http/shown-once.ts";
 import type { Step } from "../checker/checker.ts";
 import type { Call } from "../language/ast.ts";
 

@@ -1,4 +1,4 @@
-import type { Door } from "../../../shared/invoke.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
 
 /** What is read of a session or a stored envelope counts 1 of the rate limit for each of so many bytes. */
 const readBytesPerUnit = 32_768;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Principal } from "../../../shared/auth/principal.ts";
-import { Empty, type Route, defineRoute } from "../../../shared/route.ts";
+import { Empty, type Route, defineRoute } from "../../../shared/http/route.ts";
 import { type Purse, unitsToRead, unitsToWrite } from "./charges.ts";
 import {
   type Session,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
-import { Problem } from "../../../shared/errors.ts";
+import { Problem } from "../../../shared/core/errors.ts";
 import { backOff } from "../../../shared/table/back-off.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";

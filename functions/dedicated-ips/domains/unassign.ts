@@ -3,8 +3,8 @@ import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts
 import { domainsBody } from "../../../shared/dedicated-ips/domains-body.ts";
 import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sync.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.domains.unassign",

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { agreeByCode } from "../../../shared/forwarding/confirm.ts";
-import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/forwarding/rule.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { agreeByCode } from "../../../shared/mail/forwarding/confirm.ts";
+import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
 
 const Code = z
   .string()

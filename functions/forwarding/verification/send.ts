@@ -1,7 +1,7 @@
-import { requestVerification } from "../../../shared/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/forwarding/rule.ts";
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { requestVerification } from "../../../shared/mail/forwarding/manage.ts";
+import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.verification.send",

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-import { http } from "../../../shared/http.ts";
-import { addAlias, AliasText } from "../../../shared/mailboxes/aliases.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mailboxes/find.ts";
-import { Alias } from "../../../shared/mailboxes/mailbox.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { addAlias, AliasText } from "../../../shared/mail/mailboxes/aliases.ts";
+import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
+import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.create",

@@ -1,7 +1,7 @@
-import { http } from "../../../shared/http.ts";
-import { AliasText, removeAlias } from "../../../shared/mailboxes/aliases.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mailboxes/find.ts";
-import { defineRoute, Empty } from "../../../shared/route.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../../shared/http/route.ts";
+import { AliasText, removeAlias } from "../../../shared/mail/mailboxes/aliases.ts";
+import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.delete",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { filesHere } from "../../../shared/billing/outside.ts";
-import { http } from "../../../shared/http.ts";
-import { Id } from "../../../shared/ids.ts";
-import { getExport } from "../../../shared/mailboxes/export.ts";
-import { MailboxExport } from "../../../shared/mailboxes/stored-export.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { filesHere } from "../../../shared/billing/services.ts";
+import { Id } from "../../../shared/core/ids.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { getExport } from "../../../shared/mail/mailboxes/export.ts";
+import { MailboxExport } from "../../../shared/mail/mailboxes/stored-export.ts";
 
 export const route = defineRoute({
   name: "mailboxes.exports.get",

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-import { http } from "../../../shared/http.ts";
-import { pageOf, pageQuery } from "../../../shared/page.ts";
-import { defineRoute } from "../../../shared/route.ts";
+import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 import { deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery-list.ts";
 import { Delivery } from "../../../shared/webhooks/delivery.ts";
 import { WebhookParams } from "../../../shared/webhooks/webhook.ts";

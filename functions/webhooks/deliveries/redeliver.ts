@@ -1,8 +1,8 @@
-import { http } from "../../../shared/http.ts";
-import { defineRoute } from "../../../shared/route.ts";
-import { redeliver } from "../../../shared/webhooks/by-hand.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
 import { Delivery, DeliveryParams } from "../../../shared/webhooks/delivery.ts";
-import { outside } from "../../../shared/webhooks/outside.ts";
+import { redeliver } from "../../../shared/webhooks/redeliver.ts";
+import { outside } from "../../../shared/webhooks/services.ts";
 
 export const route = defineRoute({
   name: "webhooks.deliveries.redeliver",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { request } from "../../support/request.ts";
 import {
   grant,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { changesOf } from "../../../shared/changes/record.ts";
-import { timeOrderedId } from "../../../shared/ids.ts";
+import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { appendEntries } from "../../../shared/table/journal.ts";
 import { doors, through } from "../../support/doors.ts";
 import { request } from "../../support/request.ts";

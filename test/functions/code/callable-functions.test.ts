@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { routes } from "../../../functions/routes.ts";
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { idpNameOf } from "../../../shared/auth/access.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { idpNameOf } from "../../../shared/accounts/standing.ts";
 import { capabilities } from "../../../shared/auth/capabilities.ts";
 import type { Scope } from "../../../shared/auth/permissions.ts";
-import { parseInput } from "../../../shared/input.ts";
-import type { Route } from "../../../shared/route.ts";
+import { parseInput } from "../../../shared/http/input.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { callRest } from "../../support/call.ts";
 import { exampleOf, type Example } from "../../support/examples.ts";
 import { request } from "../../support/request.ts";

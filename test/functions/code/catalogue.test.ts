@@ -5,7 +5,7 @@ import { catalogue } from "../../../functions/code/catalogue.ts";
 import { catalogueOf, rawInput } from "../../../functions/code/catalogue/function.ts";
 import { parametersOf, signatureOf } from "../../../functions/code/catalogue/signature.ts";
 import { routes } from "../../../functions/routes.ts";
-import { defineRoute, Empty } from "../../../shared/route.ts";
+import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 const everyType = z.strictObject({
   text: z.string().max(5),

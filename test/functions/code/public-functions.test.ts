@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { execute } from "../../../functions/code/execution/execute.ts";
-import type { Charge } from "../../../shared/limits/limiter.ts";
+import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { newTopup } from "../../support/billing-examples.ts";
 import { tellPayment } from "../../support/billing.ts";
 import { codeDoor } from "../../support/code-door.ts";

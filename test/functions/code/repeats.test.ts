@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { userKey } from "../../../shared/auth/access.ts";
+import { userKey } from "../../../shared/accounts/standing.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
 import {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { execute } from "../../../functions/code/execution/execute.ts";
 import { routes } from "../../../functions/routes.ts";
-import { holdsSecret } from "../../../shared/shown-once.ts";
+import { holdsSecret } from "../../../shared/http/shown-once.ts";
 import { programOf } from "../../support/call.ts";
 import { codeDoor } from "../../support/code-door.ts";
 import { storedOf } from "../../support/doors.ts";

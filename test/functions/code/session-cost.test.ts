@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 
 import { execute, type Run } from "../../../functions/code/execution/execute.ts";
 import { executeOnce } from "../../../functions/code/execution/replay.ts";
-import { Problem } from "../../../shared/errors.ts";
-import type { Door } from "../../../shared/invoke.ts";
-import type { Charge } from "../../../shared/limits/limiter.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import type { Door } from "../../../shared/http/invoke.ts";
+import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { codeDoor, runFor } from "../../support/code-door.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";

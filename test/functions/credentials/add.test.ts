@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { masterKey, StoredMaster } from "../../../shared/credentials/credential.ts";
-import { isPassword } from "../../../shared/mailboxes/password.ts";
-import type { MailScope } from "../../../shared/scoped/scope.ts";
+import { masterKey, StoredMaster } from "../../../shared/mail/credentials/credential.ts";
+import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
+import type { MailScope } from "../../../shared/mail/scoped/scope.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { credentials } from "../../../shared/credentials/credential.ts";
-import { scopedKey } from "../../../shared/scoped/family.ts";
+import { credentials } from "../../../shared/mail/credentials/credential.ts";
+import { scopedKey } from "../../../shared/mail/scoped/family.ts";
 import { send } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 

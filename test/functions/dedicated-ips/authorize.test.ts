@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
-import { resolverHere } from "../../../shared/dns/outside.ts";
+import { resolverHere } from "../../../shared/dns/services.ts";
 import {
   activeHost,
   activeIp,

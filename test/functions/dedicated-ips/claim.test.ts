@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { dayOf, plusDays } from "../../../shared/billing/days.ts";
-import { firstState, stateKey } from "../../../shared/billing/state.ts";
+import { dayOf, plusDays } from "../../../shared/core/days.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
+import { firstState, stateKey } from "../../../shared/wallet/state.ts";
 import { billing } from "../../support/billing.ts";
 import { claimed, holderOf, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";

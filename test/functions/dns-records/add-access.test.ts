@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { zoneWork } from "../../../shared/zones/outside.ts";
-import { syncZone } from "../../../shared/zones/sync.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { zoneWork } from "../../../shared/domains/records/services.ts";
+import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { ownRecords, recordsRequest, served, www } from "../../support/dns-records.ts";
 import { active, connected, uniqueName } from "../../support/domains.ts";

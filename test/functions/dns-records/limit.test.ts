@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { recordLimit } from "../../../shared/dns-records/stored-record.ts";
+import { recordLimit } from "../../../shared/domains/records/stored-record.ts";
 import { recordsRequest, www } from "../../support/dns-records.ts";
 import { storedAs, withRecords } from "../../support/domain-work.ts";
 import { connected } from "../../support/domains.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { zoneWork } from "../../../shared/zones/outside.ts";
-import { syncZone } from "../../../shared/zones/sync.ts";
+import { zoneWork } from "../../../shared/domains/records/services.ts";
+import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { addedRecord, ownRecords, recordsRequest, served } from "../../support/dns-records.ts";
 import { active, connected } from "../../support/domains.ts";
 import { statusesOf } from "../../support/request.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
+import { nameserversOf } from "../../../shared/core/platform.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
-import { addDomain } from "../../../shared/domains/add.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
-import { nameserversOf } from "../../../shared/domains/platform.ts";
-import { systemMover } from "../../../shared/domains/work.ts";
-import type { Context } from "../../../shared/route.ts";
+import { addDomain } from "../../../shared/domains/setup/add.ts";
+import { systemMover } from "../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { advance, domainOf, storedAs, workAt } from "../../support/domain-work.ts";
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { advanceDomain } from "../../../shared/domains/advance.ts";
-import { getZone, zoneKey } from "../../../shared/zones/zone.ts";
+import { advanceDomain } from "../../../functions/workers/advance.ts";
+import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
 import { leftOf, remove } from "../../support/domain-deletions.ts";
 import {
   advance,

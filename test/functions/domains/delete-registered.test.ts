@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
+import { Problem } from "../../../shared/core/errors.ts";
 import { holderKey, nameKey } from "../../../shared/domains/domain.ts";
-import { Problem } from "../../../shared/errors.ts";
-import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import { leftOf, remove, statusOf } from "../../support/domain-deletions.ts";
 import { advance, domainOf, setStored, write } from "../../support/domain-work.ts";
 import { connected, contact } from "../../support/domains.ts";

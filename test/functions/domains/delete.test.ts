@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { dkimKey } from "../../../shared/domains/dkim.ts";
+import { dkimKey } from "../../../shared/domains/records/dkim-keys.ts";
 import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
 import { leftOf, remove, statusOf } from "../../support/domain-deletions.ts";
 import { dig, quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";

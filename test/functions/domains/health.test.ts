@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { parseRecord } from "../../../shared/dns-records/record-input.ts";
-import type { ZoneChange } from "../../../shared/providers/dns.ts";
-import { delegate } from "../../../shared/providers/registrar-embedded-names.ts";
-import { getZone } from "../../../shared/zones/zone.ts";
+import { parseRecord } from "../../../shared/domains/records/record-input.ts";
+import { getZone } from "../../../shared/domains/zone.ts";
+import type { ZoneChange } from "../../../shared/providers/dns/dns.ts";
+import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { listDomains } from "../../../shared/domains/list.ts";
-import type { Context } from "../../../shared/route.ts";
+import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored } from "../../support/domain-work.ts";
 import { connected, domainsRequest, uniqueName } from "../../support/domains.ts";

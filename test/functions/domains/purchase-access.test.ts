@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { contact, domainsRequest, listedDomains, purchase, readDomain, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { quicklyActive } from "../../support/domain-work.ts";
 import { connected, domainsRequest, funded, purchase, uniqueName } from "../../support/domains.ts";

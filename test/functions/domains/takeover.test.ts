@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { advanceDomain } from "../../../shared/domains/advance.ts";
+import { advanceDomain } from "../../../functions/workers/advance.ts";
 import { domainKey, holderKey, type Domain } from "../../../shared/domains/domain.ts";
 import { readBuyer, readHolder } from "../../../shared/domains/holder.ts";
-import { syncZone } from "../../../shared/zones/sync.ts";
-import { zoneKey } from "../../../shared/zones/zone.ts";
+import { syncZone } from "../../../shared/domains/records/sync.ts";
+import { zoneKey } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { leftOf, remove } from "../../support/domain-deletions.ts";
 import {

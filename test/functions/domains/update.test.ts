@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { embeddedRegistrar } from "../../../shared/providers/registrar-embedded.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import { dig, quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";

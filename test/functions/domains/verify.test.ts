@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { nameserversOf } from "../../../shared/domains/platform.ts";
-import { delegate } from "../../../shared/providers/registrar-embedded-names.ts";
+import { nameserversOf } from "../../../shared/core/platform.ts";
+import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { quicklyActive, setStored } from "../../support/domain-work.ts";
 import { connected, delegated, elsewhere, uniqueName, verify } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";

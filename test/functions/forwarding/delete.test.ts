@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { assignmentsOn } from "../../../shared/auth/assignments.ts";
+import { assignmentsOn } from "../../../shared/grants/assignments.ts";
 import { storedOf } from "../../support/doors.ts";
 import { agreedRule, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { send, statusesOf } from "../../support/mailboxes.ts";

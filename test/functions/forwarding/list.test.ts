@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { ForwardingRule } from "../../../shared/forwarding/rule.ts";
+import type { ForwardingRule } from "../../../shared/mail/forwarding/rule.ts";
 import { agreedRule, ofRule, ruleTo, stranger } from "../../support/forwarding.ts";
 import { home, send } from "../../support/mailboxes.ts";
 import { newAccount, newMember, type Account, type User } from "../../support/world.ts";

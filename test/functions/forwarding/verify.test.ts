@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { proofKey } from "../../../shared/forwarding/proof.ts";
+import { proofKey } from "../../../shared/mail/forwarding/proof.ts";
 import { write } from "../../support/domain-work.ts";
 import { masked } from "../../support/doors.ts";
 import { mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";

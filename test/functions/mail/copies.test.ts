@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";

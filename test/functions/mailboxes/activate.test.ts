@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { mailboxKey } from "../../../shared/mailboxes/mailbox.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";

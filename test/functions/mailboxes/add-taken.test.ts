@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { addressKey, StoredAddress } from "../../../shared/mailboxes/mailbox.ts";
+import { addressKey, StoredAddress } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { delegated, domainsRequest } from "../../support/domains.ts";
 import { added, addMailbox, at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";

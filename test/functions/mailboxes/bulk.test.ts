@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import type { Mailbox } from "../../../shared/mailboxes/mailbox.ts";
+import type { Mailbox } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { storedOf } from "../../support/doors.ts";
 import { withFault } from "../../support/faults.ts";

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
-import { mailboxKey } from "../../../shared/mailboxes/mailbox.ts";
-import { isPassword } from "../../../shared/mailboxes/password.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
 import { added, at, home, send, storedMailbox } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";

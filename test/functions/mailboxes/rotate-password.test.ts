@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { isPassword } from "../../../shared/mailboxes/password.ts";
+import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
 import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";

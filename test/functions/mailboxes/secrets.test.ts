@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { nobodysHash } from "../../../shared/mailboxes/password.ts";
-import { runtime } from "../../../shared/runtime.ts";
+import { runtime } from "../../../shared/http/runtime.ts";
+import { nobodysHash } from "../../../shared/mail/mailboxes/password.ts";
 import { storedOf } from "../../support/doors.ts";
 import { logsIn } from "../../support/mail-door.ts";
 import { at, home, person, send } from "../../support/mailboxes.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { storedOf } from "../../support/doors.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { request, statusesOf } from "../../support/request.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { route } from "../../../functions/webhooks/add.ts";
-import { eventTypes } from "../../../shared/changes/kinds.ts";
+import { eventTypes } from "../../../shared/webhooks/event-types.ts";
 import { storedOf } from "../../support/doors.ts";
 import { request } from "../../support/request.ts";
 import { acceptingUrl } from "../../support/webhook-receiver.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/check-ledgers.ts";
-import { createAccount } from "../../../shared/accounts/operate.ts";
+import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import { checkLedgers, turnAt } from "../../../shared/billing/check-ledgers.ts";
-import { planWallet, walletOf } from "../../../shared/billing/wallet.ts";
+import type { Log, LogFields } from "../../../shared/core/log.ts";
 import { balanceKey } from "../../../shared/ledger/ledger.ts";
-import type { Log, LogFields } from "../../../shared/log.ts";
 import type { Table } from "../../../shared/table/table.ts";
+import { planWallet, walletOf } from "../../../shared/wallet/wallet.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 const hourMs = 3_600_000;

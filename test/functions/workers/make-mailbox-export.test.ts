@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { handler } from "../../../functions/workers/make-mailbox-export.ts";
 import { workers } from "../../../infra/workers.ts";
 import { changesOf } from "../../../shared/changes/record.ts";
-import { readEmbedded } from "../../../shared/providers/files-embedded.ts";
+import { readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { readCsv } from "../../support/csv.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";

@@ -6,8 +6,8 @@ import { expect, test, vi } from "vitest";
 import { handler } from "../../../functions/workers/payment-webhook.ts";
 import { buildEvent } from "../../../infra/local/event.ts";
 import { parseTarget } from "../../../infra/local/target.ts";
-import { readWallet } from "../../../shared/billing/wallet.ts";
-import { signatureOf } from "../../../shared/providers/embedded-checkout.ts";
+import { signatureOf } from "../../../shared/providers/payments/embedded-checkout.ts";
+import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { answerOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { publishChanges } from "../../../functions/workers/publish-changes.ts";
 import type { Event } from "../../../shared/changes/event.ts";
-import type { LogFields } from "../../../shared/log.ts";
+import type { LogFields } from "../../../shared/core/log.ts";
 import { changeOf, labelOf, poisonRecord, recordsOf, streamEvent } from "../../support/changes.ts";
 
 const change = (label: string) => recordsOf("acc", [changeOf(label.charAt(0), Number(label.slice(1)))]);

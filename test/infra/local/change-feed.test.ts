@@ -8,7 +8,7 @@ import { openChangeFeed } from "../../../infra/local/change-feed.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn } from "../../../infra/local/event-log.ts";
 import { eventSource } from "../../../infra/local/event-source.ts";
 import type { Event } from "../../../shared/changes/event.ts";
-import { createLog } from "../../../shared/log.ts";
+import { createLog } from "../../../shared/core/log.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, listedAccount, newTable, record, recordPoison } from "../../support/changes.ts";
 import { newFolder } from "../../support/folder.ts";

@@ -5,9 +5,9 @@ import { expect, test, vi } from "vitest";
 import { handler } from "../../../functions/workers/payment-webhook.ts";
 import { checkoutPaths } from "../../../infra/local/checkout-page.ts";
 import type { Handler } from "../../../infra/local/invoke.ts";
-import { readWallet } from "../../../shared/billing/wallet.ts";
-import { embeddedPayments } from "../../../shared/providers/payments-embedded.ts";
-import type { CheckoutInput } from "../../../shared/providers/payments.ts";
+import { embeddedPayments } from "../../../shared/providers/payments/embedded.ts";
+import type { CheckoutInput } from "../../../shared/providers/payments/payments.ts";
+import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 import { gatewayFor, sendRequest, type Reply } from "./wire.ts";
 

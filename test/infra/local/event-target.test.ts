@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import { eventQueueIn, type QueuedEvent } from "../../../infra/local/event-queue.ts";
 import { startEventTarget, type EventTargetOptions } from "../../../infra/local/event-target.ts";
-import { timeOrderedId } from "../../../shared/ids.ts";
+import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { newFolder } from "../../support/folder.ts";
 
 let count = 0;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { filesKeyOf } from "../../../infra/local/derived-keys.ts";
 import { filePaths } from "../../../infra/local/files-page.ts";
-import { filesOf } from "../../../shared/providers/files-factory.ts";
+import { filesOf } from "../../../shared/providers/files/factory.ts";
 import { newFolder } from "../../support/folder.ts";
 import { gatewayFor, sendRequest, type Reply } from "./wire.ts";
 

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { outboxPaths } from "../../../infra/local/outbox-page.ts";
-import { embeddedMail } from "../../../shared/providers/mail-embedded.ts";
-import type { Letter } from "../../../shared/providers/mail.ts";
+import { embeddedMail } from "../../../shared/providers/mail/embedded.ts";
+import type { Letter } from "../../../shared/providers/mail/mail.ts";
 import { testTable } from "../../support/world.ts";
 import { gatewayFor, sendRequest } from "./wire.ts";
 

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { readPaymentsSecret } from "../../../infra/local/payments-secret.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
-import { PaymentsEnvironment } from "../../../shared/providers/payments-factory.ts";
+import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.ts";
 import { newFolder } from "../../support/folder.ts";
 
 test("makes a secret once, for its owner's eyes, and keeps it", async () => {

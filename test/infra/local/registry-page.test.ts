@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { registryPaths } from "../../../infra/local/registry-page.ts";
-import { delegationOf } from "../../../shared/providers/registrar-embedded-names.ts";
+import { delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
 import { connected, uniqueName } from "../../support/domains.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 import { asking } from "./asking.ts";

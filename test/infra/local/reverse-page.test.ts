@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 
 import { registryPaths } from "../../../infra/local/registry-page.ts";
 import { reversePaths } from "../../../infra/local/reverse-page.ts";
-import { resolverHere } from "../../../shared/dns/outside.ts";
 import { forwardConfirmed, reverseName } from "../../../shared/dns/reverse.ts";
+import { resolverHere } from "../../../shared/dns/services.ts";
 import { addedRecord } from "../../support/dns-records.ts";
 import { dig, quicklyActive, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { readSecretsKey } from "../../../infra/local/secrets-key.ts";
 import { StartProblem } from "../../../infra/local/start-problem.ts";
-import { secretsOf } from "../../../shared/providers/secrets-factory.ts";
+import { secretsOf } from "../../../shared/providers/secrets/factory.ts";
 import { newFolder } from "../../support/folder.ts";
 
 test("makes a key once, for its owner's eyes, and keeps it", async () => {

@@ -8,7 +8,7 @@ import { deadLettersIn, eventsIn } from "../../../infra/local/event-log.ts";
 import { eventQueueIn } from "../../../infra/local/event-queue.ts";
 import type { Place } from "../../../infra/operator/command.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
-import { createAccount, createClient } from "../../../shared/accounts/operate.ts";
+import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
 import type { Event } from "../../../shared/changes/event.ts";
 import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, newTable, record, recordPoison } from "../../support/changes.ts";

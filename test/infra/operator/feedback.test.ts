@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { feedbackCommands } from "../../../infra/operator/feedback-commands.ts";
+import { idWithOrdinal } from "../../../shared/core/ids.ts";
 import { FeedbackStatus, type Feedback } from "../../../shared/feedback/feedback.ts";
 import { setFeedbackStatus } from "../../../shared/feedback/operate.ts";
-import { idWithOrdinal } from "../../../shared/ids.ts";
 import { newTable } from "../../support/changes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";

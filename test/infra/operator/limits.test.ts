@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { limitCommands } from "../../../infra/operator/limit-commands.ts";
-import { limitClasses, limitClassNames } from "../../../shared/limits/classes.ts";
-import { setOwnLimit } from "../../../shared/limits/own-limits.ts";
+import { limitClasses, limitClassNames } from "../../../shared/rate-limits/classes.ts";
+import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 

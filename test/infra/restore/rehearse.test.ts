@@ -5,10 +5,10 @@ import { resolve } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 
 import { rehearse } from "../../../infra/restore/rehearse.ts";
-import { createAccount } from "../../../shared/accounts/operate.ts";
-import { planWallet } from "../../../shared/billing/wallet.ts";
+import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import { operatorCommit } from "../../../shared/changes/operator.ts";
 import type { Table } from "../../../shared/table/table.ts";
+import { planWallet } from "../../../shared/wallet/wallet.ts";
 import { scene } from "./fake-restores.ts";
 
 const tidyUps: (() => Promise<void>)[] = [];

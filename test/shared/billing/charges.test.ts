@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { plans, type PlanId } from "../../../shared/billing/catalogue.ts";
 import { linesOf, totalOf, type Accrual } from "../../../shared/billing/charges.ts";
-import { daysInMonth, plusDays } from "../../../shared/billing/days.ts";
+import { daysInMonth, plusDays } from "../../../shared/core/days.ts";
+import { plans, type PlanId } from "../../../shared/wallet/catalogue.ts";
 
 const nothing = { plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 0 } as const;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
-import { dayOf, plusDays, type Day } from "../../../shared/billing/days.ts";
-import { firstState, stateKey } from "../../../shared/billing/state.ts";
 import { readUsage } from "../../../shared/billing/usage.ts";
+import { dayOf, plusDays, type Day } from "../../../shared/core/days.ts";
 import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { firstState, stateKey } from "../../../shared/wallet/state.ts";
 import { closeDays, use } from "../../support/billing.ts";
 import { activeHost, activeIp, claimed, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";

@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 
 import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
-import { createTopup } from "../../../shared/billing/topup.ts";
-import { readWallet } from "../../../shared/billing/wallet.ts";
-import { notFound } from "../../../shared/errors.ts";
-import type { Payments } from "../../../shared/providers/payments.ts";
+import { notFound } from "../../../shared/core/errors.ts";
+import type { Payments } from "../../../shared/providers/payments/payments.ts";
+import { createTopup } from "../../../shared/wallet/topup.ts";
+import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { testTable } from "../../support/world.ts";
 import { log, newScene, paymentOf } from "./scene.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { cancelPlan, changePlan, currentPlan } from "../../../shared/billing/plan.ts";
-import { InvalidInput } from "../../../shared/errors.ts";
+import { InvalidInput } from "../../../shared/core/errors.ts";
 import { newScene } from "./scene.ts";
 
 async function sceneOfMarch() {

@@ -1,23 +1,23 @@
 import { randomUUID } from "node:crypto";
 
+import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import type { StoredAccount } from "../../../shared/accounts/account.ts";
-import { createAccount } from "../../../shared/accounts/operate.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
 import { noPermissions } from "../../../shared/auth/permissions.ts";
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
-import type { Day } from "../../../shared/billing/days.ts";
 import { invoicesOf, StoredInvoice } from "../../../shared/billing/invoice.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount } from "../../../shared/billing/run.ts";
-import { BillingState, stateKey } from "../../../shared/billing/state.ts";
-import { StoredTransaction, transactionsOf } from "../../../shared/billing/transaction.ts";
-import { planWallet, readWallet, type Posting } from "../../../shared/billing/wallet.ts";
 import { changeRows } from "../../../shared/changes/history.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
-import type { Log } from "../../../shared/log.ts";
-import type { PaymentEvent } from "../../../shared/providers/payments.ts";
-import type { Context } from "../../../shared/route.ts";
+import type { Day } from "../../../shared/core/days.ts";
+import type { Log } from "../../../shared/core/log.ts";
+import type { Context } from "../../../shared/http/route.ts";
+import type { PaymentEvent } from "../../../shared/providers/payments/payments.ts";
 import { readRows } from "../../../shared/table/ranked-list.ts";
+import { BillingState, stateKey } from "../../../shared/wallet/state.ts";
+import { StoredTransaction, transactionsOf } from "../../../shared/wallet/transaction.ts";
+import { planWallet, readWallet, type Posting } from "../../../shared/wallet/wallet.ts";
 import { addUsage } from "../../support/usage.ts";
 import { testTable } from "../../support/world.ts";
 

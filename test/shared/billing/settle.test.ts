@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene, purchase } from "./scene.ts";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { timeOf, timeOrderedId } from "../../../shared/ids.ts";
+import { timeOf, timeOrderedId } from "../../../shared/core/ids.ts";
 import { appendEntries, entryKey, readEntries, type Journal } from "../../../shared/table/journal.ts";
 import { testTable } from "../../support/world.ts";
 

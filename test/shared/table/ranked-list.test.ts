@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { notFound } from "../../../shared/errors.ts";
+import { notFound } from "../../../shared/core/errors.ts";
 import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../../../shared/table/ranked-list.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 import { inTornBatch } from "../../support/between.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { timeOrderedId } from "../../../shared/ids.ts";
+import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { dueKey, dueWrite, readDue } from "../../../shared/webhooks/due.ts";
 import { keepingReceiver, newScene } from "../../support/webhooks.ts";
 

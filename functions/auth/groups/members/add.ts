@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { GroupParams } from "../../../../shared/auth/group-view.ts";
-import { GroupMember, MemberType } from "../../../../shared/auth/member-places.ts";
-import { addMember } from "../../../../shared/auth/members.ts";
-import { SubjectId } from "../../../../shared/auth/references.ts";
-import { http } from "../../../../shared/http.ts";
-import { defineRoute } from "../../../../shared/route.ts";
+import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
+import { GroupMember, MemberType } from "../../../../shared/access/groups/member-places.ts";
+import { addMember } from "../../../../shared/access/groups/members.ts";
+import { SubjectId } from "../../../../shared/grants/references.ts";
+import { http } from "../../../../shared/http/rest.ts";
+import { defineRoute } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.add",

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-import { GroupParams } from "../../../../shared/auth/group-view.ts";
-import { GroupMember } from "../../../../shared/auth/member-places.ts";
-import { listMembers } from "../../../../shared/auth/members.ts";
-import { http } from "../../../../shared/http.ts";
-import { pageOf, pageQuery } from "../../../../shared/page.ts";
-import { defineRoute } from "../../../../shared/route.ts";
+import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
+import { GroupMember } from "../../../../shared/access/groups/member-places.ts";
+import { listMembers } from "../../../../shared/access/groups/members.ts";
+import { pageOf, pageQuery } from "../../../../shared/core/page.ts";
+import { http } from "../../../../shared/http/rest.ts";
+import { defineRoute } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.list",

@@ -1,8 +1,8 @@
-import { GroupParams } from "../../../../shared/auth/group-view.ts";
-import { removeMember } from "../../../../shared/auth/members.ts";
-import { http } from "../../../../shared/http.ts";
-import { Id } from "../../../../shared/ids.ts";
-import { defineRoute, Empty } from "../../../../shared/route.ts";
+import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
+import { removeMember } from "../../../../shared/access/groups/members.ts";
+import { Id } from "../../../../shared/core/ids.ts";
+import { http } from "../../../../shared/http/rest.ts";
+import { defineRoute, Empty } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.remove",

@@ -1,8 +1,8 @@
-import { type Response, json } from "../../../../shared/answer.ts";
-import { fromStrings, parseInput } from "../../../../shared/input.ts";
-import type { Door } from "../../../../shared/invoke.ts";
-import type { Request } from "../../../../shared/lambda.ts";
-import { defineRoute } from "../../../../shared/route.ts";
+import { type Response, json } from "../../../../shared/http/answer.ts";
+import { fromStrings, parseInput } from "../../../../shared/http/input.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
+import type { Request } from "../../../../shared/http/lambda.ts";
+import { defineRoute } from "../../../../shared/http/route.ts";
 import { CodeRequest, CodeResponse } from "../../envelope.ts";
 import { executeOnce } from "../../execution/replay.ts";
 import { a2aRpc, isRpc } from "./rpc.ts";

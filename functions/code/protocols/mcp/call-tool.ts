@@ -1,9 +1,9 @@
 import type * as z from "zod";
 
-import type { Response } from "../../../../shared/answer.ts";
-import { Problem, problemBody } from "../../../../shared/errors.ts";
-import type { Door } from "../../../../shared/invoke.ts";
-import { inWords } from "../../../../shared/words.ts";
+import { Problem, problemBody } from "../../../../shared/core/errors.ts";
+import type { Response } from "../../../../shared/http/answer.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
+import { inWords } from "../../../../shared/http/words.ts";
 import { CodeResponse } from "../../envelope.ts";
 import { execute, refusal } from "../../execution/execute.ts";
 import { executeOnce } from "../../execution/replay.ts";

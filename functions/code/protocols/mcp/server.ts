@@ -1,9 +1,9 @@
-import type { Response } from "../../../../shared/answer.ts";
-import { type InvalidInput, Problem } from "../../../../shared/errors.ts";
-import type { Door } from "../../../../shared/invoke.ts";
-import type { Request } from "../../../../shared/lambda.ts";
-import { productName } from "../../../../shared/product-name.ts";
-import { runtime } from "../../../../shared/runtime.ts";
+import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
+import { productName } from "../../../../shared/core/product-name.ts";
+import type { Response } from "../../../../shared/http/answer.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
+import type { Request } from "../../../../shared/http/lambda.ts";
+import { runtime } from "../../../../shared/http/runtime.ts";
 import { clip } from "../../language/messages.ts";
 import { type Call, type Id, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";
 import { callTool } from "./call-tool.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { accessKey, groupsKey } from "../../../../shared/auth/access.ts";
+import { accessKey, groupsKey } from "../../../../shared/accounts/standing.ts";
 import type { Key } from "../../../../shared/table/writes.ts";
 import { asOwner, giveGroup, join, makeOwner, newGroup } from "../../../support/auth.ts";
 import { afterReading } from "../../../support/between.ts";

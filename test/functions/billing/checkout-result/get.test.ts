@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { topupKey } from "../../../../shared/billing/topup.ts";
-import { getStored, settle } from "../../../../shared/providers/embedded-checkout.ts";
+import { getStored, settle } from "../../../../shared/providers/payments/embedded-checkout.ts";
+import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { masked } from "../../../support/doors.ts";

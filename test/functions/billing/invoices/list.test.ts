@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import type { Response } from "../../../../shared/answer.ts";
-import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/billing/days.ts";
 import { invoiceOfLink } from "../../../../shared/billing/invoice-links.ts";
 import { invoiceKey } from "../../../../shared/billing/invoice.ts";
+import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/core/days.ts";
+import type { Response } from "../../../../shared/http/answer.ts";
 import { textsOf } from "../../../shared/billing/pdf-text.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";
 import { eventOf, handlerOf } from "../../../support/request.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { dayOf, nextMonth } from "../../../../shared/billing/days.ts";
-import { stateKey } from "../../../../shared/billing/state.ts";
+import { dayOf, nextMonth } from "../../../../shared/core/days.ts";
 import { ipsOf } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
+import { stateKey } from "../../../../shared/wallet/state.ts";
 import { afterReading } from "../../../support/between.ts";
 import { billing } from "../../../support/billing.ts";
 import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { setAccountStatus } from "../../../../shared/accounts/operate.ts";
+import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { transactionsOf } from "../../../../shared/billing/transaction.ts";
-import { planWallet, type Posting } from "../../../../shared/billing/wallet.ts";
 import { rowKey } from "../../../../shared/table/ranked-list.ts";
+import { transactionsOf } from "../../../../shared/wallet/transaction.ts";
+import { planWallet, type Posting } from "../../../../shared/wallet/wallet.ts";
 import { billing, fund } from "../../../support/billing.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 

@@ -6,8 +6,8 @@ import { catalogueOf } from "../../../../functions/code/catalogue/function.ts";
 import { check } from "../../../../functions/code/checker/checker.ts";
 import { explain } from "../../../../functions/code/execution/diagnostics.ts";
 import { parse } from "../../../../functions/code/language/parser.ts";
-import { pageQuery } from "../../../../shared/page.ts";
-import { defineRoute, Empty } from "../../../../shared/route.ts";
+import { pageQuery } from "../../../../shared/core/page.ts";
+import { defineRoute, Empty } from "../../../../shared/http/route.ts";
 
 const id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
 

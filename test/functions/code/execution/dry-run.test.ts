@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
-import type { Door } from "../../../../shared/invoke.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
 import { codeDoor, runFor } from "../../../support/code-door.ts";
 import { newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
 

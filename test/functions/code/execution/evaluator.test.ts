@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
-import type { Door } from "../../../../shared/invoke.ts";
-import type { LogFields } from "../../../../shared/log.ts";
+import type { LogFields } from "../../../../shared/core/log.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
 import { documentClient, openTable } from "../../../../shared/table/table.ts";
 import { codeDoor } from "../../../support/code-door.ts";
 import { newAccount, type Account } from "../../../support/world.ts";

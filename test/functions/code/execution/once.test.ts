@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 
 import { executeOnce, pack, unpack } from "../../../../functions/code/execution/replay.ts";
 import { changesOf } from "../../../../shared/changes/record.ts";
-import type { Door } from "../../../../shared/invoke.ts";
-import { runtime } from "../../../../shared/runtime.ts";
+import type { Door } from "../../../../shared/http/invoke.ts";
+import { runtime } from "../../../../shared/http/runtime.ts";
 import { readEntries } from "../../../../shared/table/journal.ts";
 import { openTable } from "../../../../shared/table/table.ts";
 import { codeDoor } from "../../../support/code-door.ts";

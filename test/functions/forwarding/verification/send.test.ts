@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { mailedKey } from "../../../../shared/forwarding/target.ts";
+import { mailedKey } from "../../../../shared/mail/forwarding/target.ts";
 import { write } from "../../../support/domain-work.ts";
 import { agreedRule, enter, mailed, mailsTo, ofRule, press, ruleTo, stranger } from "../../../support/forwarding.ts";
 import { home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";

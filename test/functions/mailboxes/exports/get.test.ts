@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { filesHere } from "../../../../shared/billing/outside.ts";
-import { runExport } from "../../../../shared/mailboxes/run-export.ts";
-import { exportKey } from "../../../../shared/mailboxes/stored-export.ts";
-import { isGenuine, readEmbedded } from "../../../../shared/providers/files-embedded.ts";
+import { filesHere } from "../../../../shared/billing/services.ts";
+import { runExport } from "../../../../shared/mail/mailboxes/run-export.ts";
+import { exportKey } from "../../../../shared/mail/mailboxes/stored-export.ts";
+import { isGenuine, readEmbedded } from "../../../../shared/providers/files/embedded.ts";
 import { readCsv } from "../../../support/csv.ts";
 import { queuedExport } from "../../../support/mailbox-examples.ts";
 import { home, send, stocked } from "../../../support/mailboxes.ts";

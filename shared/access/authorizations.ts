@@ -1,0 +1,128 @@
+import type * as z from "zod";
+
+import { ResourceType, type Scope } from "../auth/permissions.ts";
+import { notFound } from "../core/errors.ts";
+import { Id } from "../core/ids.ts";
+import type { Assignment } from "../grants/assignment.ts";
+import {
+  getAssignment,
+  getAssignments,
+  planAssignments,
+  planRevocation,
+  type Grantable,
+} from "../grants/assignments.ts";
+import { requireMeaning } from "../grants/capability-scopes.ts";
+import { readHeld, superAdminGrants, type Subject } from "../grants/holders.ts";
+import { forSubject, noSuch } from "../grants/references.ts";
+import type { Context } from "../http/route.ts";
+import type { Reader } from "../table/table.ts";
+import { requireToHold, type Handed } from "./escalation.ts";
+import { locate } from "./scopes.ts";
+
+/** The two members that narrow a grant; the account itself is the same as neither. */
+export const resourcePair = {
+  resource_type: ResourceType.nullish().meta({
+    description: "What kind of thing to narrow it to; with `resource_id`.",
+  }),
+  resource_id: Id.nullish().meta({ description: "The thing to narrow it to; with `resource_type`." }),
+};
+type ResourcePair = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
+
+/** The complaint about a pair of which one half is missing. */
+export function checkPair({ resource_type, resource_id }: ResourcePair, context: z.RefinementCtx): void {
+  if ((resource_type ?? undefined) === undefined && resource_id) {
+    context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
+  }
+  if (resource_type && !resource_id) {
+    context.addIssue({ code: "custom", path: ["resource_id"], message: "Give resource_id with resource_type" });
+  }
+}
+
+/** The scope of a pair; undefined for the whole account. */
+export function scopeOf(accountId: string, { resource_type, resource_id }: ResourcePair): Scope | undefined {
+  if (!resource_type || !resource_id) return undefined;
+  return resource_type === "account" && resource_id === accountId
+    ? undefined
+    : { type: resource_type, id: resource_id };
+}
+
+const same = (assignment: Assignment, given: Grantable): boolean =>
+  assignment.kind === given.kind &&
+  assignment.capability === ("capability" in given ? given.capability : undefined) &&
+  assignment.role === ("role" in given ? given.role : undefined) &&
+  assignment.scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
+  assignment.scope?.type === ("scope" in given ? given.scope?.type : undefined);
+
+function handedAs(given: Grantable): Handed {
+  switch (given.kind) {
+    case "capability":
+      return { capability: given.capability, ...(given.scope ? { scope: given.scope } : {}) };
+    case "role":
+      return { role: given.role, ...(given.scope ? { scope: given.scope } : {}) };
+    default:
+      return given.kind;
+  }
+}
+
+/**
+ * Gives a subject something the caller holds, and answers the view of it. Whoever has it already keeps the
+ * assignment they have. 403 `would_escalate`; 422 for a group, service account or resource that the account
+ * does not have, and for what opens nothing on its resource.
+ */
+export async function assign<V>(
+  accountId: string,
+  subject: Subject,
+  given: Grantable,
+  context: Context,
+  view: (assignment: Assignment) => V,
+): Promise<V> {
+  const { table, commit, principal, now } = context;
+  const scope = "scope" in given ? given.scope : undefined;
+  requireMeaning(given);
+  if (scope && !(await locate(table, accountId, scope))) throw noSuch("resource_id", scope.type);
+  await requireToHold(context, accountId, [handedAs(given)]);
+  return commit(async () => {
+    const located = scope && (await locate(table, accountId, scope));
+    if (scope && !located) throw noSuch("resource_id", scope.type);
+    // Planned before looking for the same one: one that is made in between fails the plan's conditions.
+    const author = { by: principal.id, now: now() };
+    const planned = planAssignments(table, accountId, subject, [given], author);
+    const { assignments, writes, changes } = await forSubject(subject, planned);
+    const existing = await findSame(table, accountId, subject, given);
+    if (existing) return { value: view(existing), writes: [], changes: [] };
+    const [assignment] = assignments;
+    if (!assignment) throw new Error("nothing was planned");
+    return { value: view(assignment), writes: [...writes, ...(located?.present ? [located.present] : [])], changes };
+  });
+}
+
+/** The assignment of exactly this that the subject has already. */
+async function findSame(
+  table: Reader,
+  accountId: string,
+  subject: Subject,
+  given: Grantable,
+): Promise<Assignment | undefined> {
+  const held = await readHeld(table, accountId, subject);
+  const rank = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
+  const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
+  return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
+}
+
+/** Revokes an assignment of one of the kinds; 404, 409 `last_owner`. Rank is taken away only by those who have it. */
+export async function revoke(
+  accountId: string,
+  id: string,
+  kinds: readonly Assignment["kind"][],
+  context: Context,
+): Promise<void> {
+  const { table, commit, now } = context;
+  const found = await getAssignment(table, accountId, id);
+  if (!kinds.includes(found.kind)) throw notFound();
+  if (found.kind === "account_owner" || found.kind === "super_admin")
+    await requireToHold(context, accountId, [found.kind]);
+  await commit(async () => {
+    const assignment = await getAssignment(table, accountId, id);
+    return { value: undefined, ...(await planRevocation(table, accountId, [assignment], now())) };
+  });
+}

@@ -1,0 +1,76 @@
+import type { GroupsRecord } from "../../accounts/standing.ts";
+import { change } from "../../changes/kind.ts";
+import type { ChangePlan } from "../../changes/recorder.ts";
+import { notFound, Problem } from "../../core/errors.ts";
+import { requireMatch } from "../../core/etag.ts";
+import { ordinalOf } from "../../core/ids.ts";
+import { getAssignments, planRevocation } from "../../grants/assignments.ts";
+import { groupsWrite, readGroups } from "../../grants/holders.ts";
+import type { Context } from "../../http/route.ts";
+import { readList, removeRows } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
+import { groupKind } from "./group-view.ts";
+import { groupsOf, nameKey, readGroup, viewOf } from "./groups.ts";
+import { dropMembers, planMembersGone } from "./member-removal.ts";
+
+/**
+ * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,
+ * and 403 `would_escalate` where an owner is deleted by somebody who is none.
+ * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
+ * smaller group, and deleting it again ends the work.
+ */
+export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
+  const { table, commit, now } = context;
+  const mayGo = async (): Promise<GroupsRecord> => {
+    const record = await readGroups(table, accountId);
+    checkNoSubgroups(record, id);
+    await requireToHold(context, accountId, rankOf(handedByGroup(record, id)));
+    return record;
+  };
+  const before = await mayGo();
+  // Of a group that goes in several transactions the first must not happen when it is not as the caller saw it.
+  if (context.ifMatch) {
+    const seen = await viewOf(table, await readGroup(table, accountId, id), before);
+    requireMatch(context.ifMatch, seen);
+  }
+  for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
+    isBegun = (await dropMembers(context, accountId, id)) || isBegun;
+    isGone = await commit(async () => {
+      const current = await mayGo();
+      const { grants = [], owner_grant_id } = current.groups[id] ?? {};
+      const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+      const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
+      return some.length > 0
+        ? { value: false, ...(await planRevocation(table, accountId, some, now())) }
+        : { matched: isBegun, ...(await planGroupGone(table, accountId, id, current)) };
+    });
+  }
+}
+
+/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
+async function planGroupGone(
+  table: Reader,
+  accountId: string,
+  id: string,
+  record: GroupsRecord,
+): Promise<ChangePlan<boolean>> {
+  const members = await planMembersGone(table, accountId, id);
+  if (!members) return { value: false, writes: [], changes: [] };
+  const ordinal = ordinalOf(id) ?? 2 ** 40;
+  const { state } = await readList(table, groupsOf(accountId), [ordinal]);
+  const group = await readGroup(table, accountId, id);
+  const { [id]: _, ...groups } = record.groups;
+  const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
+  const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  const gone = change(groupKind, "deleted", id, { before: await viewOf(table, group, record) });
+  return { value: true, writes: [...row, ...rest, ...members.writes], changes: [gone, ...members.changes] };
+}
+
+function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
+  if (!Object.hasOwn(groups, id)) throw notFound();
+  const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
+  if (inside.length === 0) return;
+  throw new Problem("group_not_empty", "Delete or move the groups inside of it first.", { subgroup_ids: inside });
+}

@@ -1,0 +1,46 @@
+import type { ResourceType, Scope } from "../auth/permissions.ts";
+import { domainKey } from "../domains/domain.ts";
+import { domainById, scopesOfDomain } from "../domains/find.ts";
+import { credentials } from "../mail/credentials/credential.ts";
+import { rules } from "../mail/forwarding/rule.ts";
+import { mailboxByRef, scopesOfMailbox } from "../mail/mailboxes/find.ts";
+import { mailboxKey } from "../mail/mailboxes/mailbox.ts";
+import { locateScoped, scopedKey, type Family, type Scoped } from "../mail/scoped/family.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { findWorkspace } from "../workspaces/workspaces.ts";
+
+/** A thing's scopes, itself first, and the write that fails a transaction when the thing is gone by then. */
+type Located = { scopes: Scope[]; present?: Write };
+type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
+
+const scoped =
+  <T extends Scoped>(family: Family<T>): Resolver =>
+  async (table, accountId, id) => {
+    const found = await locateScoped(family, table, accountId, id);
+    return found && { scopes: found.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
+  };
+
+/** The kinds of things that exist so far; each family adds its own. */
+const resolvers: Partial<Record<ResourceType, Resolver>> = {
+  account: async (_, accountId, id) => (id === accountId ? { scopes: [] } : undefined),
+  workspace: async (table, accountId, id) => {
+    const present = await findWorkspace(table, accountId, id);
+    return present && { scopes: [{ type: "workspace", id }], present };
+  },
+  domain: async (table, accountId, id) => {
+    const domain = await domainById(table, accountId, id);
+    return domain && { scopes: scopesOfDomain(domain), present: { check: domainKey(accountId, id), if: { id } } };
+  },
+  mailbox: async (table, accountId, id) => {
+    const found = await mailboxByRef(table, accountId, id);
+    return found && { scopes: scopesOfMailbox(found), present: { check: mailboxKey(accountId, id), if: { id } } };
+  },
+  credential: scoped(credentials),
+  forwarding: scoped(rules),
+};
+
+/** Where a thing stands in the account: what it is inside of; undefined when the account does not have it. */
+export async function locate(table: Reader, accountId: string, { type, id }: Scope): Promise<Located | undefined> {
+  return resolvers[type]?.(table, accountId, id);
+}

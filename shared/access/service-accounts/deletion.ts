@@ -1,0 +1,67 @@
+import { accessKey } from "../../accounts/standing.ts";
+import type { Change } from "../../changes/kind.ts";
+import { getAssignments, planRevocation } from "../../grants/assignments.ts";
+import { planForgotten, readHeld, type HolderChange } from "../../grants/holders.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { leaveGroups, planLeft } from "../groups/member-removal.ts";
+
+/** Each takes up to four writes of the hundred that a transaction has. */
+const atOnce = 20;
+
+/** What one transaction takes along beside the service account itself. */
+const [fewGrants, fewGroups] = [12, 4];
+
+/**
+ * What revokes all that a service account holds, takes it out of its groups and forgets it; undefined when
+ * that is more than one transaction takes.
+ */
+export async function planPurge(
+  table: Reader,
+  accountId: string,
+  id: string,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] } | undefined> {
+  const subject = { type: "service_account" as const, id };
+  const held = await readHeld(table, accountId, subject);
+  if (!held) return { writes: [], changes: [] };
+  const { grants, groups, owner_grant_id } = held;
+  if (grants.length > fewGrants || groups.length > fewGroups) return undefined;
+  const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+  const left = await planLeft(table, accountId, subject, groups);
+  const forgotten: HolderChange = { subject, change: left.holder, forget: true };
+  const assignments = await getAssignments(table, accountId, ids);
+  const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
+  const { SK } = accessKey(accountId, subject);
+  // What it holds was read twice; who gave it more in between has made this too little.
+  if (!revoked.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
+  return { writes: [...left.writes, ...revoked.writes], changes: [...left.changes, ...revoked.changes] };
+}
+
+/**
+ * Revokes all that a service account holds, takes it out of its groups and forgets it. Its tokens are dead
+ * already: what it held goes some at a time, and what is left meanwhile gives nobody anything.
+ */
+export async function purgeServiceAccount(
+  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
+  accountId: string,
+  id: string,
+): Promise<void> {
+  const subject = { type: "service_account" as const, id };
+  for (let isForgotten = false; !isForgotten;) {
+    isForgotten = await commit(async () => {
+      const held = await readHeld(table, accountId, subject);
+      if (!held) return { value: true, writes: [], changes: [] };
+      const grants = held.grants.map((grant) => grant.id);
+      const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
+      const some = await getAssignments(table, accountId, ids.slice(0, atOnce));
+      if (some.length > 0) return { value: false, ...(await planRevocation(table, accountId, some, now())) };
+      const writes = await planForgotten(table, accountId, subject);
+      return { value: writes.length > 0, writes, changes: [], housekeeping: true };
+    });
+    const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
+    // The record is short by then: leaving groups rewrites it every time.
+    if (held?.grants.length === 0) await leaveGroups({ table, commit }, accountId, subject, held.groups);
+  }
+}

@@ -1,0 +1,145 @@
+import * as z from "zod";
+
+import { HeldGrant, type Permissions } from "../auth/permissions.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Reader } from "../table/table.ts";
+import type { Item, Key } from "../table/writes.ts";
+import { accountKey, StoredAccount } from "./account.ts";
+
+/*
+ * Access patterns
+ *   all that a user or service account holds in an account   ACCOUNT#<id> / ACCESS#<subject type>#<subject id>
+ *   all that the groups of an account hold, and their nesting ACCOUNT#<id> / GROUPS
+ *   whether a user is a super admin                           USER#<id> / USER
+ */
+export const accessKey = (accountId: string, subject: { type: string; id: string }): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `ACCESS#${subject.type}#${subject.id}`,
+});
+export const groupsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "GROUPS" });
+export const userKey = (userId: string): Key => ({ PK: `USER#${userId}`, SK: "USER" });
+
+/** What a user, service account or group holds. */
+export const Holder = z.object({ owner_grant_id: z.string().optional(), grants: z.array(HeldGrant) });
+export type Holder = z.output<typeof Holder>;
+
+/** What one user or service account holds in one account, kept in step by the transactions that change it. */
+export const AccessRecord = Holder.extend({
+  /** The groups it was explicitly made a member of. */
+  groups: z.array(z.string()).default([]),
+  /** Where the account stands in the user's own list of accounts. */
+  listed_at: z.int().optional(),
+  version: z.int(),
+});
+export type AccessRecord = z.output<typeof AccessRecord>;
+
+/** What all groups of an account hold, in one item, so that being in twenty groups costs one read. */
+export const GroupsRecord = z.object({
+  groups: z.record(z.string(), Holder.extend({ parent_id: z.string().optional() })),
+  version: z.int(),
+});
+export type GroupsRecord = z.output<typeof GroupsRecord>;
+export const noGroups: GroupsRecord = { groups: {}, version: 0 };
+
+const StoredUser = z.object({ super_admin_grants: z.array(z.string()) });
+
+/** Whether the principal is a super admin; only users can be. */
+export async function isSuperAdmin(table: Reader, principal: Principal): Promise<boolean> {
+  if (principal.type !== "user") return false;
+  const user = await table.get(userKey(principal.id), StoredUser);
+  return user !== undefined && user.super_admin_grants.length > 0;
+}
+
+/** What a group is called in a token: its account and itself, both ids, so that no other group ever has the name. */
+export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
+
+/** The account of a group, from what tokens call it; undefined for names that are not ours. */
+export const accountOfGroup = (idpName: string): string | undefined =>
+  /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
+
+/** The groups of an account that the principal's token names. */
+export function claimedGroups(principal: Principal, accountId: string): string[] {
+  const prefix = idpNameOf(accountId, "");
+  return principal.groups.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
+}
+
+/** The groups that exist among `ids`, with everything above them; a loop, should there be one, ends. */
+export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
+  const found = new Set<string>();
+  const walk = (id: string | undefined): void => {
+    if (id === undefined || found.has(id) || !Object.hasOwn(groups, id)) return;
+    found.add(id);
+    walk(groups[id]?.parent_id);
+  };
+  ids.forEach(walk);
+  return [...found];
+}
+
+/** How many groups lie on the longest way from a group down to one inside of it, both counted. */
+export function heightOf(record: GroupsRecord, id: string): number {
+  const levels = Object.keys(record.groups).map((inside) => withAncestors(record, [inside]).indexOf(id) + 1);
+  return Math.max(1, ...levels);
+}
+
+/** The permissions of a principal in an account, and the account's status where a write needs to know it. */
+export type Standing = { permissions: Permissions; accountStatus?: StoredAccount["status"] };
+
+/**
+ * What a principal holds in an account by itself and by its groups. One round trip: its own record, the
+ * groups when its token names any, and for a write the account. An explicit member of groups costs a second.
+ */
+export async function standingOf(
+  table: Reader,
+  principal: Principal,
+  accountId: string,
+  withStatus: boolean,
+): Promise<Standing> {
+  const claimed = claimedGroups(principal, accountId);
+  const [accessItem, accountItem, groupsItem] = await readSome(table, [
+    accessKey(accountId, principal),
+    withStatus ? accountKey(accountId) : undefined,
+    claimed.length > 0 ? groupsKey(accountId) : undefined,
+  ]);
+  const record = accessItem && AccessRecord.parse(accessItem);
+  const named = [...claimed, ...(record?.groups ?? [])];
+  const missing = groupsItem === undefined && record !== undefined && record.groups.length > 0;
+  const groups = groupsItem ?? (missing ? (await table.getMany([groupsKey(accountId)]))[0] : undefined);
+  const permissions = permissionsOf(record, groups ? GroupsRecord.parse(groups) : noGroups, named);
+  return { permissions, ...(accountItem ? { accountStatus: StoredAccount.parse(accountItem).status } : {}) };
+}
+
+/** The standing of a super admin, who may do everything in every account that exists; else the standing given. */
+export async function asSuperAdmin(
+  table: Reader,
+  principal: Principal,
+  accountId: string,
+  standing: Standing,
+): Promise<Standing> {
+  if (!(await isSuperAdmin(table, principal))) return standing;
+  const account = await table.get(accountKey(accountId), StoredAccount);
+  if (!account) return standing;
+  return {
+    permissions: { member: true, everything: true, superAdmin: true, grants: [] },
+    accountStatus: account.status,
+  };
+}
+
+/** One round trip for the keys that are given; undefined stays undefined. */
+async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Promise<(Item | undefined)[]> {
+  const wanted = keys.filter((key) => key !== undefined);
+  const items = (await table.getMany(wanted)).values();
+  return keys.map((key) => (key === undefined ? undefined : items.next().value));
+}
+
+function permissionsOf(record: AccessRecord | undefined, groups: GroupsRecord, named: readonly string[]): Permissions {
+  const memberOf = withAncestors(groups, named);
+  const holders: Holder[] = [...(record ? [record] : []), ...memberOf.flatMap((id) => groups.groups[id] ?? [])];
+  const owner = holders.some(({ owner_grant_id }) => owner_grant_id !== undefined);
+  const grants = holders.flatMap((holder) => holder.grants);
+  return {
+    member: owner || grants.length > 0 || memberOf.length > 0,
+    everything: owner,
+    superAdmin: false,
+    grants,
+  };
+}

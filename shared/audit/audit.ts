@@ -1,0 +1,89 @@
+import * as z from "zod";
+
+import { ActorType, changesOf, StoredChange } from "../changes/record.ts";
+import { Id } from "../core/ids.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import { readEntries } from "../table/journal.ts";
+import type { Item } from "../table/writes.ts";
+
+const View = z.record(z.string(), z.unknown()).nullable();
+
+export const AuditEntry = z
+  .object({
+    id: Id.meta({ description: "The entry's id. Later entries have greater ids." }),
+    account_id: Id.meta({ description: "The account in which something changed." }),
+    occurred_at: Timestamp.meta({ description: "When it changed." }),
+    action: z.string().meta({ description: "The function that was called, such as `workspaces.add`." }),
+    event_type: z.string().meta({ description: "What happened, such as `workspace.created`." }),
+    actor: z
+      .object({
+        type: ActorType.meta({ description: "What kind of actor it is." }),
+        id: z.string().meta({ description: "The actor's id." }),
+        email: z.string().nullable().meta({ description: "The actor's e-mail address at the time, when known." }),
+      })
+      .meta({ description: "Who did it." }),
+    resource: z
+      .object({
+        type: z.string().meta({ description: "What kind of resource it is, such as `workspace`." }),
+        id: z.string().meta({ description: "The resource's id." }),
+      })
+      .meta({ description: "What was changed." }),
+    before: View.meta({ description: "The resource as it was; null when it was created." }),
+    after: View.meta({ description: "The resource as it became; null when it was deleted." }),
+    source_ip: z.string().nullable().meta({ description: "The IP address the request came from, when it was one." }),
+    user_agent: z.string().nullable().meta({ description: "The program that sent the request, as it calls itself." }),
+    request_id: z.string().meta({ description: "The id of the request, as its answer has it in `X-Request-Id`." }),
+  })
+  .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
+type AuditEntry = z.output<typeof AuditEntry>;
+
+const instant = z.iso.datetime({ offset: true }).optional();
+
+/** What narrows the audit log; all that is given must hold. */
+export const auditQuery = {
+  actor_id: Id.optional().meta({ description: "Only what this user or service account did." }),
+  action: z.string().min(1).max(100).optional().meta({
+    description: "Only what was done by this function, such as `workspaces.add`.",
+  }),
+  resource_id: z.string().min(1).max(100).optional().meta({
+    description: "Only what happened to the resource with this id, written as entries have it.",
+  }),
+  since: instant.meta({ description: "Only what happened at this instant or later (RFC 3339)." }),
+  until: instant.meta({ description: "Only what happened before this instant (RFC 3339)." }),
+};
+type AuditQuery = PageQuery & z.output<z.ZodObject<typeof auditQuery>>;
+
+const entryOf = (change: StoredChange): AuditEntry => ({
+  id: change.id,
+  account_id: change.account_id,
+  occurred_at: change.at,
+  action: change.action,
+  event_type: change.type,
+  actor: { type: change.actor_type, id: change.actor_id, email: change.actor_email ?? null },
+  resource: { type: change.resource_type, id: change.resource_id },
+  before: change.before ?? null,
+  after: change.after ?? null,
+  source_ip: change.source_ip ?? null,
+  user_agent: change.user_agent || null,
+  request_id: change.request_id,
+});
+
+/** A page of the account's changes, newest first; 422 when a filter would have to look at more than 20,000. */
+export async function listAuditEntries(
+  accountId: string,
+  { page, page_size, since, until, ...filter }: AuditQuery,
+  { table, now }: Context,
+): Promise<{ items: AuditEntry[]; total: number }> {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const keep = (row: Item): boolean => wanted.every(([name, value]) => row[name] === value);
+  const options = {
+    ...spanOf({ page, page_size }),
+    ...(since === undefined ? {} : { since: new Date(since) }),
+    ...(until === undefined ? {} : { until: new Date(until) }),
+    ...(wanted.length === 0 ? {} : { keep }),
+  };
+  const { rows, total } = await readEntries(table, changesOf(accountId), options, now());
+  return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
+}

@@ -1,0 +1,69 @@
+import * as z from "zod";
+
+import { named } from "./reading.ts";
+
+/** What takes part in a text without being seen in it: controls, format characters, halves of surrogate pairs. */
+const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+/**
+ * Where such characters belong: in an emoji of UTS #51's set for interchange, and a joiner after a letter of a script
+ * whose letters change their shape by it. `foldedName` makes nothing of them, so that no two names look the same.
+ */
+const belonging =
+  /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv;
+
+/** What shows something by itself; the blanks of Braille and of music are symbols that show nothing. */
+const seen = /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]]/v;
+
+/** What keeps a text from being shown to people, as one sentence without its period; undefined when nothing does. */
+export function textFault(text: string): string | undefined {
+  // The set of all emoji is slow to build, and few texts need it.
+  const found = hidden.test(text) ? hidden.exec(text.replaceAll(belonging, "")) : null;
+  if (found) return `There is a character that cannot be seen (${named(found[0])}): leave it out`;
+  return text === "" || seen.test(text) ? undefined : "There is nothing to be seen in this text";
+}
+
+/** A name as it is compared with others: case, composition and what cannot be seen make no difference. */
+export const foldedName = (name: string): string =>
+  name
+    .normalize("NFKC")
+    .replaceAll(/\u200c|\u200d|\ufe0f/g, "")
+    .toLowerCase();
+
+type Text = {
+  /** In UTF-16 code units, after trimming. */
+  least?: number;
+  most: number;
+  /** What the text is, as a sentence. */
+  description: string;
+};
+
+const checked = (text: z.ZodString, { least = 1, most }: Text, faultOf: (text: string) => string | undefined) =>
+  (least === 0 ? text : text.min(least)).max(most, { abort: true }).superRefine((given, context) => {
+    const message = faultOf(given);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+
+const lengthOf = ({ least = 1, most }: Text): string =>
+  least === 0 ? `at most ${most.toLocaleString("en-US")}` : `${least} to ${most.toLocaleString("en-US")}`;
+
+/** Text for people in one line: a name, a title, a short description. */
+export const line = (text: Text): z.ZodString =>
+  checked(z.string().trim(), text, textFault).meta({
+    description: `${text.description} One line of ${lengthOf(text)} characters after trimming, none of them hidden.`,
+  });
+
+/** Text for people in several lines, which end with a line feed wherever it was written, and may have tabs. */
+export const lines = (text: Text): z.ZodString => {
+  const given = z
+    .string()
+    .overwrite((written) => written.replaceAll(/\r\n?/g, "\n"))
+    .trim();
+  return checked(given, text, (written) => textFault(written.replaceAll(/[\n\t]/g, " ").trim())).meta({
+    description: `${text.description} As many lines as it takes, of ${lengthOf(text)} characters after trimming; none hidden but tabs and line ends.`,
+  });
+};
+
+/** A text that may be null, or left out. */
+export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodString>> =>
+  text.nullish().meta({ description: text.description ?? "" });

@@ -1,0 +1,209 @@
+import * as z from "zod";
+
+import { change } from "../changes/kind.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import { ordinalOf } from "../core/ids.ts";
+import { planUnassigned } from "../dedicated-ips/unassigned.ts";
+import {
+  domainKey,
+  domainKind,
+  domainsIn,
+  domainsOf,
+  holderKey,
+  nameKey,
+  type StoredDomain,
+} from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { readHolder } from "../domains/holder.ts";
+import { notReady } from "../domains/not-ready.ts";
+import { releasedWrite } from "../domains/purchase/released.ts";
+import { domainQueue } from "../domains/queues.ts";
+import { dkimKey } from "../domains/records/dkim-keys.ts";
+import { planRecords } from "../domains/records/plan.ts";
+import { recordsIn } from "../domains/records/stored-record.ts";
+import { maySeeMailboxes } from "../domains/setup/detail.ts";
+import { noLookalike } from "../domains/setup/lookalikes.ts";
+import { keptUntil } from "../domains/setup/takeover.ts";
+import { becoming, later, type Mover } from "../domains/setup/work.ts";
+import { domainViews } from "../domains/view.ts";
+import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
+import type { Context } from "../http/route.ts";
+import { dropMailbox } from "../mail/mailboxes/delete.ts";
+import { firstMailboxes } from "../mail/mailboxes/first.ts";
+import type { Dns } from "../providers/dns/dns.ts";
+import type { Registrar } from "../providers/registrar/registrar.ts";
+import { dueKey } from "../table/due.ts";
+import { readList, removeRows } from "../table/ranked-list.ts";
+import type { Write } from "../table/writes.ts";
+import { domainCountWrite } from "../workspaces/workspaces.ts";
+import { planScopePurge } from "./scope.ts";
+import { removeZone } from "./zone.ts";
+
+/** How long whoever deletes a domain has it to themselves before the worker goes on with it. */
+const graceMs = 120_000;
+
+/**
+ * Decides that a domain goes, after which nothing comes into it any more; `finishRelease` does the rest. 404, 409
+ * `domain_not_empty`, `domain_not_ready` while it is being bought.
+ */
+export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireEmpty(domain, context);
+    const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
+    if (domain.status === "releasing" && keptUntil(domain) === undefined) {
+      return { value: undefined, writes: [], changes: [], seen: before };
+    }
+    const at = now();
+    const { after, writes } = becoming(domain, {
+      status: "releasing",
+      status_reason: null,
+      deletes_at: null,
+      is_open: false,
+      updated_at: at.toISOString(),
+      due_at: later(at, graceMs),
+      failures: 0,
+    });
+    const [shown] = (await domainViews(table, domain.account_id, [after])) as [object];
+    return {
+      value: undefined,
+      writes,
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown })],
+    };
+  });
+}
+
+function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
+  const { name, status, mailbox_count } = domain;
+  if (mailbox_count > 0) {
+    const extras = maySeeMailboxes(domain, permissions) ? { mailbox_count } : {};
+    throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", extras);
+  }
+  if (status === "pending_registration") {
+    throw notReady(status, `${name} is being registered: wait until that is over.`);
+  }
+}
+
+/** Records go with their entries in the audit log, three or four writes each. */
+const recordsAtOnce = 20;
+
+/**
+ * Gives back what a domain has, the outside first: its zone, its registration, its mailboxes and records, the grants
+ * and master passwords on it, and at last its name. Whatever was done before is passed over. 503 when the outside does not answer: it stays due.
+ */
+export async function finishRelease(
+  accountId: string,
+  id: string,
+  mover: Mover,
+  { dns, registrar }: { dns: Dns; registrar: Registrar },
+): Promise<void> {
+  const domain = await domainById(mover.table, accountId, id);
+  if (domain?.status !== "releasing") return;
+  await removeZone(domain, mover, dns);
+  // One that failed or ended is nobody's here, and may be another account's by now; so is one of a name that was taken.
+  const holder = await readHolder(mover.table, domain.name);
+  if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
+  while (await removeFirstMailbox(accountId, id, mover)) continue;
+  while (await removeSomeRecords(accountId, id, mover)) continue;
+  while (await revokeSomeAccess(accountId, id, mover)) continue;
+  await forget(accountId, id, mover);
+}
+
+/** A domain that lost its name goes with its mailboxes, when its time is over. */
+async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
+  const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
+  return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
+}
+
+function removeSomeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+  return commit(async () => {
+    const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
+    const some = records.slice(0, recordsAtOnce);
+    if (some.length === 0 || !zone) return { value: false, writes: [], changes: [] };
+    const { sole, changes } = await planRecords(table, accountId, [{ zone, removed: some }], now());
+    const count = { record_count: -some.length, version: 1 };
+    return {
+      value: some.length < records.length,
+      writes: [{ update: domainKey(accountId, id), add: count, if: { id } }],
+      sole,
+      changes,
+      partial: true,
+    };
+  });
+}
+
+function revokeSomeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+  return commit(async () => {
+    const { isAll, ...purge } = await planScopePurge(table, accountId, { type: "domain", id }, now());
+    return { value: !isAll, ...purge, partial: true };
+  });
+}
+
+const Holder = z.object({ domain_id: z.string() });
+
+/** The domain itself, once nothing is left of what it had. */
+function forget(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
+  return commit(async () => {
+    const domain = await domainById(table, accountId, id);
+    if (!domain) return { value: undefined, writes: [], changes: [] };
+    const [before] = (await domainViews(table, accountId, [domain])) as [object];
+    const [writes, ip, zone, holder, name] = await Promise.all([
+      removal(domain, { table }),
+      planUnassigned(table, domain, now()),
+      getZone(table, accountId, id),
+      table.get(holderKey(domain.name), Holder),
+      table.get(nameKey(accountId, domain.name), Holder),
+    ]);
+    // A name that was taken over is somebody else's by now, and one that failed may have been bought again.
+    const own = { if: { domain_id: id } };
+    return {
+      value: undefined,
+      writes: [
+        ...writes,
+        ...ip.writes,
+        ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
+        ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
+        ...(domain.registration?.status === "active" && holder?.domain_id === id
+          ? [releasedWrite(domain.name, now())]
+          : []),
+        { delete: zoneKey(accountId, id) },
+        { delete: dkimKey(accountId, id) },
+        ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
+      ],
+      changes: [change(domainKind, "deleted", id, { before }), ...ip.changes],
+      // What the caller saw was compared when it was decided that it goes.
+      matched: true,
+    };
+  });
+}
+
+async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): Promise<Write[]> {
+  const { account_id, id, workspace_id, workspace_ordinal, name, version, due_at } = domain;
+  const ordinal = ordinalOf(id) ?? -1;
+  const [all, inWorkspace] = await Promise.all([
+    readList(table, domainsOf(account_id), [ordinal]),
+    readList(table, domainsIn(account_id, workspace_id), [workspace_ordinal]),
+  ]);
+  return [
+    ...removeRows(all.state, [ordinal], { if: { id, version } }),
+    ...removeRows(inWorkspace.state, [workspace_ordinal]),
+    domainCountWrite(account_id, workspace_id, -1),
+    noLookalike(account_id, name),
+    ...(due_at === null ? [] : [{ delete: dueKey(domainQueue, [account_id, id], due_at) }]),
+  ];
+}
+
+/** Takes a domain away that could not be registered, to make room for another try. */
+export async function removeFailed(
+  accountId: string,
+  { id }: StoredDomain,
+  { table, commit, now }: Mover,
+): Promise<void> {
+  const mover: Mover = { table, now, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
+  while (await removeSomeRecords(accountId, id, mover)) continue;
+  while (await revokeSomeAccess(accountId, id, mover)) continue;
+  const domain = await domainById(table, accountId, id);
+  if (domain?.status === "failed") await forget(accountId, id, mover);
+}

@@ -1,0 +1,53 @@
+import { covers } from "../auth/permissions.ts";
+import { change } from "../changes/kind.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import { ordinalOf } from "../core/ids.ts";
+import type { Context } from "../http/route.ts";
+import { readList, removeRows } from "../table/ranked-list.ts";
+import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "../workspaces/workspaces.ts";
+import { planScopePurge } from "./scope.ts";
+
+/**
+ * Deletes an empty workspace, and the grants and master passwords that are bound to it; 404, 409 `workspace_not_empty`. Grants on an
+ * id that is never used again give nothing; should a deletion that died leave some, deleting it again clears
+ * them away.
+ */
+export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
+  const { commit } = context;
+  const dropped = await dropWorkspace(accountId, id, context);
+  for (let isMore = dropped !== "gone"; isMore;) {
+    isMore = await commit(async () => {
+      const { isAll, ...purge } = await planAccess(accountId, id, context);
+      return { value: !isAll, ...purge };
+    });
+  }
+  if (dropped === "missing") throw notFound();
+}
+
+/** Deletes the workspace itself with its first few grants, and says whether there are more of these. */
+async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
+  const { table, commit } = context;
+  const ordinal = ordinalOf(id);
+  if (ordinal === undefined) return "missing";
+  return commit(async () => {
+    const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
+    const workspace = StoredWorkspace.safeParse(others[0]).data;
+    if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [] };
+    if (workspace.domain_count > 0) {
+      const { domain_count } = workspace;
+      const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
+      const detail = "Move or delete the domains of this workspace first.";
+      throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
+    }
+    const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
+    const grants = await planAccess(accountId, id, context);
+    return {
+      value: grants.isAll ? ("gone" as const) : ("more" as const),
+      writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
+      changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
+    };
+  });
+}
+
+const planAccess = (accountId: string, id: string, { table, now }: Context) =>
+  planScopePurge(table, accountId, { type: "workspace", id }, now());

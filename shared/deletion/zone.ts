@@ -1,0 +1,42 @@
+import { Problem } from "../core/errors.ts";
+import type { StoredDomain } from "../domains/domain.ts";
+import type { Mover } from "../domains/setup/work.ts";
+import { getZone, zoneKey } from "../domains/zone.ts";
+import { ZoneExists, type Dns } from "../providers/dns/dns.ts";
+
+/**
+ * Takes a domain's zone from the nameservers for good, also one of which nobody could write down any more that it was
+ * made. 503 when they do not answer, and while somebody is bringing the zone up to date.
+ */
+export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
+  const { account_id, id, name, nameservers, verified_at } = domain;
+  await stopServing(domain, mover);
+  const zone = await getZone(mover.table, account_id, id);
+  if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
+  if (!zone || verified_at === null) return;
+  try {
+    const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
+    await dns.deleteZone(zoneId);
+  } catch (error) {
+    // The name is somebody else's by now, and so is its zone.
+    if (!(error instanceof ZoneExists)) throw error;
+  }
+}
+
+/** From now on nobody makes the zone again, or brings anything into it. */
+async function stopServing({ account_id, id }: StoredDomain, { table, commit, now }: Mover): Promise<void> {
+  const isBusy = await commit(async () => {
+    const zone = await getZone(table, account_id, id);
+    const value = zone !== undefined && zone.lease_until > now().toISOString();
+    if (!zone?.wanted) return { value, writes: [], changes: [] };
+    const { revision, lease_until } = zone;
+    return {
+      value,
+      writes: [{ update: zoneKey(account_id, id), set: { wanted: false }, if: { revision, lease_until } }],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+  if (isBusy) throw new Problem("busy", "The zone is being brought up to date just now.", { retry_after: 1 });
+}

@@ -1,0 +1,41 @@
+import * as z from "zod";
+
+import { Endpoint } from "../core/endpoint.ts";
+import type { Resolver } from "./answer.ts";
+import { openResolver } from "./resolver.ts";
+
+const list = z
+  .string()
+  .default("")
+  .transform((text) => text.split(",").filter((part) => part !== ""));
+
+/** Where this process asks the DNS: from the root servers of the internet on, unless it says otherwise. */
+export const ResolverEnvironment = z.object({
+  /** Root servers to begin at instead, with commas; for development and tests. */
+  DNS_ROOTS: list.pipe(z.array(Endpoint)),
+  /** Nameservers whose address is known: `<suffix of their names>=<address>:<port>`, with commas. */
+  DNS_KNOWN: list.pipe(
+    z.array(
+      z.templateLiteral([z.string(), "=", z.string()]).transform((text, context) => {
+        const [suffix = "", at = ""] = text.split("=");
+        const read = Endpoint.safeParse(at);
+        if (read.success) return { suffix, endpoint: read.data };
+        context.addIssue({ code: "custom", message: "Write <suffix>=<address>:<port>" });
+        return z.NEVER;
+      }),
+    ),
+  ),
+});
+
+let ofProcess: { from: string; resolver: Resolver } | undefined;
+
+/** The resolver of this process. Needs the environment when it is called, not at import. */
+export function resolverHere(): Resolver {
+  const { DNS_ROOTS = "", DNS_KNOWN = "" } = process.env;
+  const from = `${DNS_ROOTS} ${DNS_KNOWN}`;
+  if (ofProcess?.from === from) return ofProcess.resolver;
+  const { DNS_ROOTS: roots, DNS_KNOWN: known } = ResolverEnvironment.parse(process.env);
+  const resolver = openResolver({ ...(roots.length > 0 ? { roots } : {}), known });
+  ofProcess = { from, resolver };
+  return resolver;
+}

@@ -1,0 +1,121 @@
+import * as z from "zod";
+
+import { covers, type Permissions } from "../../auth/permissions.ts";
+import { Id } from "../../core/ids.ts";
+import { Currency, currency, money, MoneyText, moneyUpTo } from "../../core/money.ts";
+import type { StoredDomain } from "../domain.ts";
+import { scopesOfDomain } from "../find.ts";
+import { NewDomainName } from "../registrable.ts";
+import type { Wanted } from "./buy.ts";
+import { ContactInfo } from "./contact.ts";
+import { refusalReasons, type Quote, type RefusalReason } from "./offers.ts";
+
+/** Fifty names at a thousand each. */
+const largestTotal = 5_000_000;
+
+export const Purchase = z
+  .strictObject({
+    workspace_id: Id.meta({ description: "The workspace the domains come into." }),
+    domains: z.array(NewDomainName).min(1).max(50).meta({ description: "The names to buy, 1 to 50." }),
+    contact_info: ContactInfo,
+    max_total: moneyUpTo(largestTotal)
+      .optional()
+      .meta({
+        description: "What all of it may cost: at a higher quote nothing is bought.",
+        examples: ["40.00"],
+      }),
+  })
+  .meta({ id: "DomainPurchase", description: "Names to buy, and who registers them." });
+export type Purchase = z.output<typeof Purchase>;
+
+const otherReasons = {
+  domain_exists: "The account has this domain already.",
+  domain_taken: "Another account has this domain.",
+  insufficient_funds: "The wallet did not hold enough for this name any more.",
+  quote_changed: "With this name the purchase costs more than was agreed.",
+  duplicate: "The name is in the list twice.",
+} as const;
+type ErrorCode = RefusalReason | keyof typeof otherReasons;
+const messages: Record<ErrorCode, string> = { ...refusalReasons, ...otherReasons };
+const codes = Object.keys(messages) as [ErrorCode, ...ErrorCode[]];
+
+const Result = z
+  .object({
+    domain_name: z.string().meta({ description: "The name." }),
+    status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
+      description:
+        "`pending_registration` was bought by this purchase, and its price is held; `payment_required` goes on once `payment_url` is paid.",
+    }),
+    id: Id.nullable().meta({ description: "The domain's id; null when there is none, or none any more." }),
+    error: z.string().nullable().meta({ description: "Why it failed, for people." }),
+    error_code: z.enum(codes).nullable().meta({ description: "Why it failed." }),
+  })
+  .meta({ id: "DomainPurchaseResult", description: "What came of one name." });
+export type Result = z.output<typeof Result>;
+
+export const PurchaseAnswer = z
+  .object({
+    results: z.array(Result).meta({ description: "What came of each name, in the order they were given." }),
+    successful_count: z.int().min(0).meta({ description: "How many are being registered." }),
+    failed_count: z.int().min(0).meta({ description: "How many failed." }),
+    currency: Currency.meta({ description: "ISO 4217." }),
+    estimated_total: MoneyText.meta({ description: "What the names cost that did not fail, for their first year." }),
+    payment_url: z.string().nullable().meta({
+      description: "Where to pay what the wallet is short of, for the names that wait for it; null when none does.",
+    }),
+    purchase_batch_id: Id.nullable().meta({
+      description: "What the purchase goes by; null when no name can be bought.",
+    }),
+  })
+  .meta({ id: "DomainPurchaseResponse", description: "What came of a purchase." });
+export type PurchaseAnswer = z.output<typeof PurchaseAnswer>;
+
+/** What came of a name, in its words. */
+export const result = (status: Result["status"], id: string | null = null, code: ErrorCode | null = null) => ({
+  status,
+  id,
+  error: code === null ? null : messages[code],
+  error_code: code,
+});
+
+/** What of a domain its purchaser is told: it may be in a workspace that they do not see. */
+const shownId = (domain: StoredDomain, permissions: Permissions): string | null =>
+  covers(permissions, "domain.view", scopesOfDomain(domain)) ? domain.id : null;
+
+/** A name that the account has already. */
+export const resultOfOwn = (domain: StoredDomain, permissions: Permissions) =>
+  result("failed", shownId(domain, permissions), "domain_exists");
+
+/** A name that an earlier try of the same purchase bought, whatever became of it since; undefined when it is gone. */
+export const resultOfEarlier = (domain: StoredDomain | undefined, permissions: Permissions) =>
+  result("pending_registration", domain ? shownId(domain, permissions) : null);
+
+/** A name that could not be had. */
+export const resultOfQuote = ({ reason }: Quote) => result("failed", null, reason ?? "unchecked");
+
+type Whole = { wanted: readonly Wanted[]; batchId: string | null; paymentUrl: string | null };
+
+/** The answer to a purchase, its results in the order of the names that were asked for. */
+export function answerOf(
+  asked: readonly string[],
+  outcomes: ReadonlyMap<string, Omit<Result, "domain_name">>,
+  { wanted, batchId, paymentUrl }: Whole,
+): PurchaseAnswer {
+  const results = asked.map((name, index): Result => ({
+    domain_name: name,
+    ...(asked.indexOf(name) < index
+      ? result("failed", null, "duplicate")
+      : (outcomes.get(name) ?? result("failed", null, "unchecked"))),
+  }));
+  const isGoingOn = (name: string): boolean => outcomes.get(name)?.status !== "failed";
+  const total = wanted.reduce((sum, { name, price }) => sum + (isGoingOn(name) ? price : 0), 0);
+  return {
+    results,
+    successful_count: results.filter(({ status }) => status === "pending_registration").length,
+    failed_count: results.filter(({ status }) => status === "failed").length,
+    currency,
+    estimated_total: money(total),
+    payment_url: paymentUrl,
+    purchase_batch_id: batchId,
+  };
+}

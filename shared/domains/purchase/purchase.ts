@@ -1,0 +1,150 @@
+import { Problem } from "../../core/errors.ts";
+import { idOfWords, timeOrderedId } from "../../core/ids.ts";
+import { currency, minorUnits, money } from "../../core/money.ts";
+import { removeFailed } from "../../deletion/domain.ts";
+import type { Context } from "../../http/route.ts";
+import type { Registrar } from "../../providers/registrar/registrar.ts";
+import type { Write } from "../../table/writes.ts";
+import type { Checkouts } from "../../wallet/topup.ts";
+import { readWallet } from "../../wallet/wallet.ts";
+import { domainByName } from "../find.ts";
+import { firmlyHeld } from "../holder.ts";
+import { batchItem, getBatch } from "./batch.ts";
+import { buyNames, type Wanted } from "./buy.ts";
+import { quotesFor } from "./offers.ts";
+import { checkoutFor, newBatch, totalOf, waitingWrite, type Order, type Outcomes } from "./purchase-checkout.ts";
+import { lookUp, type Earlier, type Known } from "./purchase-lookup.ts";
+import {
+  answerOf,
+  result,
+  resultOfEarlier,
+  resultOfOwn,
+  resultOfQuote,
+  type Purchase,
+  type PurchaseAnswer,
+} from "./purchase-view.ts";
+
+const budgetMs = 5_000;
+
+type Outside = { registrar: Registrar; checkouts: () => Checkouts };
+
+/**
+ * Buys names: holds their price and has them registered. For those that the wallet does not cover it opens a checkout,
+ * which goes on with them once it is paid. Sent again with its idempotency key it finds what it has bought, whatever
+ * became of that since. 409 `quote_changed`.
+ */
+export async function purchaseDomains(
+  accountId: string,
+  purchase: Purchase,
+  context: Context,
+  { registrar, checkouts }: Outside,
+): Promise<PurchaseAnswer> {
+  const { table, permissions, keyId } = context;
+  const batchId = keyId === undefined ? timeOrderedId(context.now()) : idOfWords("purchase", accountId, keyId);
+  const order = { accountId, batchId, purchase };
+  const known = await lookUp(accountId, batchId, [...new Set(purchase.domains)], context);
+  const { own } = known;
+  const earlier = [...known.earlier.values()];
+  const outcomes: Outcomes = new Map([
+    ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain, permissions)] as const),
+    ...earlier.map(({ name, domain }) => [name, resultOfEarlier(domain, permissions)] as const),
+  ]);
+  const wanted = await quoted(order, known, outcomes, context, registrar);
+  const agreed = withinAgreed(order, earlier, wanted, outcomes);
+  const { available } = await readWallet(table, accountId);
+  const isShort = available < totalOf(agreed);
+  const short = isShort ? agreed : await buy(order, agreed, own, outcomes, context);
+  const waiting = await checkoutFor(order, short, outcomes, context, checkouts);
+  const all = [...earlier, ...wanted];
+  const paymentUrl = waiting?.session.hosted_page.url ?? null;
+  const value = answerOf(purchase.domains, outcomes, {
+    wanted: all,
+    batchId: all.length === 0 ? null : batchId,
+    paymentUrl,
+  });
+  return context.commit(async () => {
+    const noted = waiting ? [...waiting.writes, await waitingWrite(order, short, context)] : [];
+    return { value, writes: noted, changes: waiting?.changes ?? [] };
+  });
+}
+
+/** The names that can be bought, for how much; what stands in the way of the others is noted. */
+async function quoted(
+  { accountId, purchase }: Order,
+  { earlier, own }: Known,
+  outcomes: Outcomes,
+  { table, log }: Context,
+  registrar: Registrar,
+): Promise<Wanted[]> {
+  const names = [...new Set(purchase.domains)].filter((name) => !earlier.has(name));
+  const unknown = names.filter((name) => !own.has(name) || own.get(name)?.status === "failed");
+  const held = await firmlyHeld(table, unknown, accountId);
+  const free = unknown.filter((name) => !held.has(name));
+  const quotes = await quotesFor(registrar, free, { budgetMs, log });
+  const isAllNew = held.size === 0 && earlier.size === 0;
+  if (free.length > 0 && isAllNew && quotes.every(({ reason }) => reason === "unchecked")) throw silent();
+  for (const name of held) outcomes.set(name, result("failed", null, "domain_taken"));
+  for (const quote of quotes) outcomes.set(quote.name, resultOfQuote(quote));
+  return quotes.flatMap(({ name, price, reason }) =>
+    reason === undefined && price !== undefined ? [{ name, price }] : [],
+  );
+}
+
+/** The names to buy, all or none: what was bought before stays so at a higher quote. 409 `quote_changed` where nothing was. */
+function withinAgreed(
+  { purchase: { max_total } }: Order,
+  earlier: readonly Earlier[],
+  wanted: readonly Wanted[],
+  outcomes: Outcomes,
+): readonly Wanted[] {
+  const total = totalOf([...earlier, ...wanted]);
+  const agreed = max_total === undefined ? undefined : minorUnits(max_total);
+  if (agreed === undefined || total <= agreed) return wanted;
+  if (earlier.length === 0) throw tooMuch(total);
+  for (const { name } of wanted) outcomes.set(name, result("failed", null, "quote_changed"));
+  return [];
+}
+
+/** Buys what the wallet covers, and answers what it does not. Who registers is noted with the first name that is bought. */
+async function buy(
+  { accountId, batchId, purchase }: Order,
+  wanted: readonly Wanted[],
+  own: Known["own"],
+  outcomes: Outcomes,
+  context: Context,
+): Promise<Wanted[]> {
+  const { table, permissions } = context;
+  for (const { name } of wanted) {
+    const failed = own.get(name);
+    if (failed) await removeFailed(accountId, failed, context);
+  }
+  const batch = newBatch(accountId, batchId, purchase, context.now());
+  const claim = async (): Promise<Write[]> =>
+    (await getBatch(table, accountId, batchId)) ? [] : [{ put: batchItem(batch), if: "absent" }];
+  const order = { accountId, workspaceId: purchase.workspace_id, batchId, claim };
+  const short = new Set<string>();
+  for (const bought of await buyNames(order, wanted, context)) {
+    const { name } = bought;
+    const code = "code" in bought ? bought.code : undefined;
+    if (code === "insufficient_funds") short.add(name);
+    const made = "domain" in bought ? bought.domain : undefined;
+    // Another try of this purchase may have bought it meanwhile.
+    const found =
+      made ?? (code === undefined || code === "domain_exists" ? await domainByName(table, accountId, name) : undefined);
+    const isIts = found?.purchase?.batch_id === batchId;
+    if (code === undefined || isIts) outcomes.set(name, resultOfEarlier(isIts ? found : undefined, permissions));
+    else outcomes.set(name, found ? resultOfOwn(found, permissions) : result("failed", null, code));
+  }
+  return wanted.filter(({ name }) => short.has(name));
+}
+
+const silent = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer: nothing was bought. Try again.", {
+    retry_after: 5,
+  });
+
+const tooMuch = (total: number): Problem =>
+  new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than was agreed.`, {
+    estimated_total: money(total),
+    currency,
+  });

@@ -1,0 +1,156 @@
+import * as z from "zod";
+
+import { Id } from "../../core/ids.ts";
+import { Currency, currency, money, MoneyText } from "../../core/money.ts";
+import type { Context } from "../../http/route.ts";
+import type { Registrar } from "../../providers/registrar/registrar.ts";
+import type { Reader } from "../../table/table.ts";
+import { Warning } from "../domain.ts";
+import { firmlyHeld } from "../holder.ts";
+import { readName } from "../name.ts";
+import { registrable } from "../registrable.ts";
+import { warningsFor } from "../setup/new.ts";
+import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
+
+const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
+const tldError = "Write a top-level domain such as com";
+
+/** What to look for. Top-level domains come as a list, or in one text with commas. */
+export const searchQuery = z.strictObject({
+  workspace_id: Id.meta({ description: "The workspace the domain is for." }),
+  query: z
+    .string()
+    .trim()
+    .min(1)
+    .max(253)
+    .meta({
+      description: "A name such as `example.com`, or a keyword such as `example` to get suggestions for.",
+      examples: ["example"],
+    }),
+  tlds: z
+    .union(
+      [
+        z
+          .array(z.string().trim().toLowerCase().max(253).regex(tld, { error: tldError }))
+          .min(1)
+          .max(20),
+        z
+          .string()
+          .trim()
+          .toLowerCase()
+          .max(500)
+          .refine((text) => text.split(",").every((part) => tld.test(part.trim())), { error: tldError }),
+      ],
+      { error: "Write 1 to 20 top-level domains such as com" },
+    )
+    .optional()
+    .meta({
+      description:
+        "Only under these top-level domains: several, or one text with commas. All that are sold if not said.",
+    }),
+});
+
+const reasonNames = Object.keys(refusalReasons) as [RefusalReason, ...RefusalReason[]];
+
+export const SearchResult = z
+  .object({
+    name: z.string().meta({ description: "The name." }),
+    available: z.boolean().meta({ description: "Whether `domains.purchase` would take it." }),
+    premium: z.boolean().meta({ description: "Whether the registry sells it at a price of its own." }),
+    price: MoneyText.nullable().meta({ description: "For the first year; null when it is not known." }),
+    renewal_price: MoneyText.nullable().meta({ description: "For a year after that; null when it is not known." }),
+    currency: Currency.meta({ description: "ISO 4217." }),
+    reason: z.enum(reasonNames).nullable().meta({ description: "Why it is not available." }),
+    warnings: z
+      .array(Warning)
+      .meta({ description: "What is worth a second look, such as a look-alike of a domain of the account." }),
+  })
+  .meta({ id: "DomainSearchResult", description: "How a name can be had." });
+type SearchResult = z.output<typeof SearchResult>;
+
+const resultLimit = 20;
+const defaultBudgetMs = 4_000;
+const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
+const shapes = [
+  (word: string) => `get${word}`,
+  (word: string) => `${word}hq`,
+  (word: string) => `try${word}`,
+  (word: string) => `${word}mail`,
+  (word: string) => `${word}app`,
+  (word: string) => `go${word}`,
+  (word: string) => `${word}online`,
+  (word: string) => `${word}team`,
+];
+
+/** A keyword as the label of a name; empty when nothing of it can be in one. */
+function labelOf(keyword: string): string {
+  const read = readName(`${keyword.replaceAll(/[\s_.]+/g, "")}.com`);
+  return "name" in read ? read.name.slice(0, -".com".length) : "";
+}
+
+const fits = (name: string): boolean => "name" in readName(name);
+
+/** The names to ask for: the one that was asked for first, then its label elsewhere, then what is near. */
+function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
+  const read = readName(query);
+  const named = "name" in read ? registrable(read.name) : undefined;
+  const asked = named && (!isChosen || tlds.includes(named.suffix)) ? [named.domain] : [];
+  const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
+  if (label === "") return asked;
+  const elsewhere = tlds.map((tld) => `${label}.${tld}`);
+  const [first = "com"] = tlds;
+  const near = label.startsWith("xn--") ? [] : shapes.map((shape) => `${shape(label)}.${first}`);
+  return [...new Set([...asked, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
+}
+
+/**
+ * Which of a name, or of suggestions for a keyword, can be had, and for how much; 20 at most, about `budgetMs` after
+ * it is asked: what the registrar does not say by then is `unchecked`.
+ */
+export async function searchDomains(
+  accountId: string,
+  { query, tlds }: z.output<typeof searchQuery>,
+  { table, log }: Pick<Context, "table" | "log">,
+  registrar: Registrar,
+  budgetMs: number = defaultBudgetMs,
+): Promise<SearchResult[]> {
+  const startedMs = performance.now();
+  const known = tlds === undefined ? await tldsOf(registrar, { budgetMs: budgetMs / 2, log }) : undefined;
+  const sold = tlds === undefined ? inOrder(known ?? favourites) : listOf(tlds);
+  const leftMs = budgetMs - (performance.now() - startedMs);
+  const quotes = await quotesFor(registrar, candidates(query, sold, tlds !== undefined), { budgetMs: leftMs, log });
+  const free = await withoutHeld(table, quotes);
+  return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
+}
+
+/** Names that the registry has free and an account is buying here cannot be bought by another, nor again. */
+async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
+  const names = quotes.map(({ name }) => name);
+  const held = await firmlyHeld(table, names);
+  return quotes.map((quote) =>
+    quote.reason === undefined && held.has(quote.name) ? { name: quote.name, reason: "domain_unavailable" } : quote,
+  );
+}
+
+/** The top-level domains of a list, or of one text with commas, without the dots they may begin with. */
+const listOf = (tlds: string | readonly string[]): string[] => {
+  const parts = typeof tlds === "string" ? tlds.split(",") : tlds;
+  return [...new Set(parts.map((part) => part.trim().replace(/^\./, "")))];
+};
+
+/** The best known first, the rest in their own order. */
+const inOrder = (tlds: readonly string[]): string[] => [
+  ...favourites.filter((tld) => tlds.includes(tld)),
+  ...tlds.filter((tld) => !favourites.includes(tld)),
+];
+
+const resultOf = ({ name, price, renewalPrice, reason }: Quote, warnings: SearchResult["warnings"]): SearchResult => ({
+  name,
+  available: reason === undefined,
+  premium: reason === "domain_premium",
+  price: price === undefined ? null : money(price),
+  renewal_price: renewalPrice === undefined ? null : money(renewalPrice),
+  currency,
+  reason: reason ?? null,
+  warnings,
+});

@@ -1,0 +1,97 @@
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKey, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { notReady } from "../not-ready.ts";
+import { getZone, type StoredZone } from "../zone.ts";
+import { conflictOf } from "./conflicts.ts";
+import { parsedOf, planRecords } from "./plan.ts";
+import { parseRecord } from "./record-input.ts";
+import type { ParsedRecord, RecordInput } from "./record.ts";
+import { recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
+import { reservedFor } from "./system-records.ts";
+
+/** The record that input describes; 422 with every fault at its place in the body. */
+export function readRecord(input: RecordInput, zone: string): ParsedRecord {
+  const read = parseRecord(input, zone);
+  if ("record" in read) return read.record;
+  throw new InvalidInput(
+    read.faults.map(({ member, message }) => ({ loc: ["body", member], msg: message, type: "value_error" })),
+  );
+}
+
+/** 409 `system_managed`, `record_exists` or `record_conflict` when a record cannot be beside what the domain has. */
+export async function requireRoom(
+  table: Reader,
+  { account_id, id }: StoredDomain,
+  record: ParsedRecord,
+  but?: number,
+): Promise<void> {
+  const reason = reservedFor(record);
+  const neighbours = await recordsIn(table, account_id, id, record.name);
+  if (reason !== undefined) {
+    const isInTheWay = ({ is_system_managed, type }: StoredRecord): boolean =>
+      is_system_managed && (record.name !== "@" || type === record.type);
+    const inTheWay = neighbours.find(isInTheWay);
+    const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
+    throw new Problem("system_managed", `${reason}. It changes with the domain's settings.`, extras);
+  }
+  const others = neighbours.filter((one) => one.id !== but).map(parsedOf);
+  const conflict = conflictOf(record, others);
+  if (!conflict) return;
+  const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
+  throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
+}
+
+/** A domain that takes records, with its zone, read for one transaction. */
+export async function openHome(
+  table: Reader,
+  accountId: string,
+  domainId: string,
+): Promise<{ home: StoredDomain; zone: StoredZone }> {
+  const [home, zone] = await Promise.all([domainById(table, accountId, domainId), getZone(table, accountId, domainId)]);
+  if (!home || !zone) throw notFound();
+  if (!home.is_open) throw closing(home);
+  return { home, zone };
+}
+
+const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
+  notReady(status, `${name} is ${status}: its records do not change any more.`);
+
+/** The write that counts records into a domain, and fails the transaction when it takes none any more. */
+export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
+  update: domainKey(home.account_id, home.id),
+  add: { record_count: by, version: 1 },
+  if: { id: home.id, version: home.version },
+});
+
+/** 409 `limit_reached` when a domain cannot hold so many records more. */
+export function requireSpace({ record_count }: StoredDomain, more: number): void {
+  if (record_count + more <= recordLimit) return;
+  throw new Problem("limit_reached", `A domain has ${recordLimit} records at most.`);
+}
+
+/** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */
+export function addRecord(
+  found: StoredDomain,
+  input: RecordInput,
+  { table, commit, now }: Context,
+): Promise<StoredRecord> {
+  const record = readRecord(input, found.name);
+  return commit(async () => {
+    const { home, zone } = await openHome(table, found.account_id, found.id);
+    await requireRoom(table, home, record);
+    requireSpace(home, 1);
+    const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
+    const [added] = records;
+    if (!added) throw new Error("nothing was added");
+    // Until the nameservers were told, that is what is known.
+    return {
+      value: { ...added, zone_status: "pending" as const },
+      writes: [recordCountWrite(home, 1)],
+      ...planned,
+    };
+  });
+}

@@ -1,0 +1,83 @@
+import * as z from "zod";
+
+import { notFound, Problem } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { isSame } from "../../core/same.ts";
+import type { Context, Subject } from "../../http/route.ts";
+import type { StoredDomain } from "../domain.ts";
+import { domainById, scopesOfDomain } from "../find.ts";
+import { openHome, readRecord, recordCountWrite, requireRoom } from "./add.ts";
+import { parsedOf, planRecords } from "./plan.ts";
+import type { RecordInput } from "./record.ts";
+import { largestId, recordById, type StoredRecord } from "./stored-record.ts";
+
+export const RecordParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  record_id: z.int().min(1).max(largestId).meta({ description: "The record's id, an integer." }),
+});
+
+type Found = { record: StoredRecord; domain: StoredDomain };
+
+/** The record in the path of a route, with its domain. */
+export const recordInPath: Subject<{ params: z.output<typeof RecordParams> }, Found> = {
+  at: "path",
+  within: ["domain", "workspace"],
+  find: async ({ params: { account_id, record_id } }, table) => {
+    const record = await recordById(table, account_id, record_id);
+    const domain = record && (await domainById(table, account_id, record.domain_id));
+    return domain && { id: String(record.id), scopes: scopesOfDomain(domain), thing: { record, domain } };
+  },
+};
+
+function requireOwn({ is_system_managed }: StoredRecord): void {
+  if (!is_system_managed) return;
+  throw new Problem("system_managed", "This record follows from the domain's settings, and changes with them alone.");
+}
+
+/** The record as it is now, for one transaction; 404. */
+async function current({ account_id, id }: StoredRecord, { table }: Context): Promise<StoredRecord> {
+  const record = await recordById(table, account_id, id);
+  if (!record) throw notFound();
+  return record;
+}
+
+/** What may change of a record: everything but its domain and type. What its type does not have is refused. */
+export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
+
+/** Changes a record; 404, 409 as `requireRoom` and `domain_not_ready`, 422. */
+export function changeRecord(found: Found, change: RecordChange, context: Context): Promise<StoredRecord> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const before = await current(found.record, context);
+    requireOwn(before);
+    const { home, zone } = await openHome(table, before.account_id, before.domain_id);
+    const { id: _, ...stored } = parsedOf(before);
+    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+    const after = readRecord({ ...stored, ...given }, home.name);
+    if (isSame(parsedOf(before), { id: before.id, ...after })) {
+      return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], seen: before };
+    }
+    await requireRoom(table, home, after, before.id);
+    const edit = { zone, updated: [{ before, after }] };
+    const { records, ...planned } = await planRecords(table, before.account_id, [edit], now());
+    const [updated] = records;
+    if (!updated) throw new Error("nothing was changed");
+    return {
+      value: { ...updated, zone_status: "pending" as const },
+      writes: [recordCountWrite(home, 0)],
+      ...planned,
+    };
+  });
+}
+
+/** Removes a record; 404, 409 `system_managed`, `domain_not_ready`. */
+export function removeRecord(found: Found, context: Context): Promise<void> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const record = await current(found.record, context);
+    requireOwn(record);
+    const { home, zone } = await openHome(table, record.account_id, record.domain_id);
+    const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());
+    return { value: undefined, writes: [recordCountWrite(home, -1)], sole, changes };
+  });
+}

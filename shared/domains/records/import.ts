@@ -1,0 +1,133 @@
+import * as z from "zod";
+
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { StoredDomain } from "../domain.ts";
+import { openHome, recordCountWrite, requireSpace } from "./add.ts";
+import { conflictOf } from "./conflicts.ts";
+import { parsedOf, planRecords } from "./plan.ts";
+import { parseRecord } from "./record-input.ts";
+import type { ParsedRecord, RecordInput } from "./record.ts";
+import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
+import { reservedFor } from "./system-records.ts";
+import { readZoneFile } from "./zone-file.ts";
+
+/** An answer is stored for its Idempotency-Key, and items of the table have an end. */
+const shownAtMost = 100;
+
+const Skipped = z
+  .object({
+    line: z.int().min(1).meta({ description: "The line of the zone file on which it begins." }),
+    text: z.string().meta({ description: "The entry, or its beginning." }),
+    reason: z.string().meta({ description: "Why it is not imported, for people." }),
+  })
+  .meta({ id: "SkippedZoneEntry", description: "An entry of a zone file that is not imported." });
+type Skipped = z.output<typeof Skipped>;
+
+export const ImportAnswer = z
+  .object({
+    domain: z.string().meta({ description: "The domain's name." }),
+    dry_run: z.boolean().meta({ description: "Whether nothing was changed." }),
+    created: z
+      .array(DnsRecord)
+      .max(shownAtMost)
+      .meta({ description: "The records that were created, the first 100; none in a dry run." }),
+    created_count: z.int().min(0).meta({ description: "How many were created, or would be." }),
+    skipped: z
+      .array(Skipped)
+      .max(shownAtMost)
+      .meta({ description: "What of the file is not imported, and why: the first 100." }),
+    skipped_count: z.int().min(0).meta({ description: "How many entries are not imported." }),
+  })
+  .meta({ id: "DnsImportResponse", description: "What came of the import of a zone file." });
+type ImportAnswer = z.output<typeof ImportAnswer>;
+
+type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
+
+/** A time that is too short or too long is no reason to lose a record. */
+const withinTtl = (input: RecordInput): RecordInput =>
+  input.ttl === undefined ? input : { ...input, ttl: Math.min(86_400, Math.max(60, input.ttl)) };
+
+/** What of a zone file a domain takes beside what it has, in the order of the file. */
+function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]): Sorted {
+  const { records, skipped } = readZoneFile(file, domain.name);
+  const sorted: Sorted = { fitting: [], skipped: [...skipped] };
+  const beside = known.map(parsedOf);
+  for (const { line, input } of records) {
+    const read = parseRecord(withinTtl(input), domain.name);
+    const fault =
+      "faults" in read ? read.faults.map(({ message }) => message).join("; ") : reasonAgainst(read.record, beside);
+    if (fault === undefined && "record" in read && beside.length >= recordLimit) {
+      sorted.skipped.push({ line, text: textOf(input), reason: `A domain has ${recordLimit} records at most` });
+    } else if (fault === undefined && "record" in read) {
+      sorted.fitting.push(read.record);
+      beside.push({ ...read.record, id: -line });
+    } else sorted.skipped.push({ line, text: textOf(input), reason: fault ?? "It cannot be read" });
+  }
+  return { ...sorted, skipped: sorted.skipped.toSorted((a, b) => a.line - b.line) };
+}
+
+const textOf = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, 200);
+
+function reasonAgainst(record: ParsedRecord, beside: readonly (ParsedRecord & { id: number })[]): string | undefined {
+  const reserved = reservedFor(record);
+  if (reserved !== undefined) return reserved;
+  const others = beside.filter(({ name }) => name === record.name);
+  const conflict = conflictOf(record, others);
+  if (!conflict) return undefined;
+  return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
+}
+
+/** The records of the domain that have the names of some others. */
+async function recordsBeside(table: Reader, { account_id, id }: StoredDomain, others: readonly ParsedRecord[]) {
+  const names = [...new Set(others.map(({ name }) => name))];
+  const found = await Promise.all(names.map((name) => recordsIn(table, account_id, id, name)));
+  return found.flat().map(parsedOf);
+}
+
+/** With their entries in the audit log. */
+const recordsAtOnce = 20;
+
+/**
+ * Adds what a zone file has and the domain does not, a few records at a time: what is cut off is imported by sending
+ * the same again. Nothing of the domain's own is changed. 404, 409 `domain_not_ready`.
+ */
+export async function importRecords(
+  found: StoredDomain,
+  { zone_file, dry_run }: { zone_file: string; dry_run: boolean },
+  { table, commit, now }: Context,
+): Promise<{ answer: (show: (record: StoredRecord) => DnsRecord) => ImportAnswer }> {
+  const { home } = await openHome(table, found.account_id, found.id);
+  const { fitting, skipped } = sort(zone_file, home, await recordsIn(table, home.account_id, home.id));
+  const created: StoredRecord[] = [];
+  const wanted = dry_run ? [] : fitting;
+  for (let from = 0; from < wanted.length; from += recordsAtOnce) {
+    const some = wanted.slice(from, from + recordsAtOnce);
+    const added = await commit(async () => {
+      const { home: current, zone } = await openHome(table, found.account_id, found.id);
+      // What came meanwhile from somebody else goes first.
+      const known = await recordsBeside(table, current, some);
+      const still = some.filter((record) => reasonAgainst(record, known) === undefined);
+      if (still.length === 0) return { value: [], writes: [], changes: [] };
+      requireSpace(current, still.length);
+      const { records, ...planned } = await planRecords(table, current.account_id, [{ zone, added: still }], now());
+      return {
+        value: records,
+        writes: [recordCountWrite(current, still.length)],
+        ...planned,
+        partial: true,
+      };
+    });
+    created.push(...added);
+  }
+  return {
+    answer: (show) => ({
+      domain: home.name,
+      dry_run,
+      created: created.slice(0, shownAtMost).map(show),
+      created_count: dry_run ? fitting.length : created.length,
+      skipped: skipped.slice(0, shownAtMost),
+      skipped_count: skipped.length,
+    }),
+  };
+}

@@ -1,0 +1,109 @@
+import * as z from "zod";
+
+import { covers, scopesHeld } from "../../auth/permissions.ts";
+import { InvalidInput } from "../../core/errors.ts";
+import { spanOf, type PageQuery } from "../../core/page.ts";
+import type { Reading } from "../../core/reading.ts";
+import { splitName } from "../../dns/labels.ts";
+import { RecordType } from "../../dns/rrset.ts";
+import type { Context } from "../../http/route.ts";
+import { readRows } from "../../table/ranked-list.ts";
+import type { StoredDomain } from "../domain.ts";
+import { domainByRef, scopesOfDomain } from "../find.ts";
+import { visibleDomains } from "../list.ts";
+import { DomainRef } from "../name.ts";
+import { absoluteName, readRecordName } from "./record-name.ts";
+import { recordsIn, recordsOf, StoredRecord, type DnsRecord } from "./stored-record.ts";
+import { recordViews } from "./view.ts";
+
+/** The name of a record in its one spelling, be it relative or whole: a final dot makes no difference here. */
+const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
+
+const RecordName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(300)
+  .superRefine((given, context) => {
+    const read = readName(given);
+    if (given !== "" && "fault" in read) context.addIssue({ code: "custom", message: read.fault });
+  })
+  .overwrite((given) => {
+    const read = readName(given);
+    return "value" in read ? read.value : given;
+  });
+
+/** What narrows a list of records; all that is given must hold. */
+export const recordQuery = {
+  domain: DomainRef.optional().meta({ description: "Only the records of this domain, by its name or id." }),
+  type: RecordType.optional().meta({ description: "Only records of this type." }),
+  name: RecordName.optional().meta({
+    description:
+      "Only records with this name: `@` is the domain itself, `www` is `www` in its domain. A full name is taken too, in any spelling.",
+  }),
+};
+type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
+type Page = { items: DnsRecord[]; total: number };
+
+const filterLimit = 20_000;
+const domainLimit = 200;
+
+/**
+ * A page of the DNS records the principal sees, oldest first; by domain for who sees only some. 422 where the answer
+ * would take looking at too much: name a domain then.
+ */
+export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<Page> {
+  const { table, permissions } = context;
+  const { domain: ref, page, page_size, type, name } = query;
+  const keep = (record: StoredRecord): boolean =>
+    (type === undefined || record.type === type) &&
+    (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name);
+  const slice = async (records: readonly StoredRecord[]): Promise<Page> => {
+    const { skip, take } = spanOf({ page, page_size });
+    const kept = records.filter(keep);
+    return { items: await recordViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
+  };
+  if (ref !== undefined) {
+    const domain = await domainByRef(table, accountId, ref);
+    const isSeen = domain && covers(permissions, "dns.view", scopesOfDomain(domain));
+    return slice(isSeen ? await ofDomain(domain, name, context) : []);
+  }
+  if (scopesHeld(permissions, "dns.view", "workspace") === "all") {
+    const isFiltered = type !== undefined || name !== undefined;
+    return isFiltered ? slice(await ofAccount(accountId, context)) : pageOf(accountId, { page, page_size }, context);
+  }
+  const domains = await visibleDomains(accountId, { capability: "dns.view", limit: domainLimit }, context);
+  if (!domains) throw tooBroad();
+  const records = await Promise.all(domains.map((domain) => ofDomain(domain, name, context)));
+  return slice(records.flat());
+}
+
+const oldestFirst = (records: readonly StoredRecord[]): StoredRecord[] => records.toSorted((a, b) => a.id - b.id);
+
+async function ofDomain(
+  { account_id, id, name: zone }: StoredDomain,
+  name: string | undefined,
+  { table }: Context,
+): Promise<StoredRecord[]> {
+  if (name === undefined) return oldestFirst(await recordsIn(table, account_id, id));
+  const isWhole = name === zone || name.endsWith(`.${zone}`);
+  const relative = name === zone ? "@" : isWhole ? name.slice(0, -zone.length - 1) : name;
+  return oldestFirst(await recordsIn(table, account_id, id, relative));
+}
+
+async function ofAccount(accountId: string, { table }: Context): Promise<StoredRecord[]> {
+  const { rows, total } = await readRows(table, recordsOf(accountId), { skip: 0, take: filterLimit });
+  if (total > filterLimit) throw tooBroad();
+  return rows.map((row) => StoredRecord.parse(row));
+}
+
+async function pageOf(accountId: string, page: PageQuery, { table }: Context): Promise<Page> {
+  const { rows, total } = await readRows(table, recordsOf(accountId), spanOf(page));
+  const records = rows.map((row) => StoredRecord.parse(row));
+  return { items: await recordViews(table, accountId, records), total };
+}
+
+const tooBroad = (): InvalidInput =>
+  new InvalidInput([
+    { loc: ["query", "domain"], msg: "There are too many records for this: name a domain", type: "too_broad" },
+  ]);

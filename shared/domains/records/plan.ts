@@ -1,0 +1,147 @@
+import { change, type Change } from "../../changes/kind.ts";
+import { SoleWrites } from "../../changes/recorder.ts";
+import { changeRows, readList } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Item, Write } from "../../table/writes.ts";
+import { noteChanges, type StoredZone } from "../zone.ts";
+import type { ParsedRecord } from "./record.ts";
+import { placeOf, recordKey, recordKind, recordsOf, type StoredRecord } from "./stored-record.ts";
+
+const rowsOf = (record: StoredRecord): [inList: Item, inDomain: Item] => [
+  { ...recordKey(record.account_id, record.id), ...record },
+  { ...placeOf(record), ...record },
+];
+
+/** Everything of a record that its type has, and null for the rest. */
+const membersOf = ({ name, type, value, ttl, priority, weight, port, flags, tag }: ParsedRecord) => ({
+  name,
+  type,
+  value,
+  ttl,
+  priority: priority ?? null,
+  weight: weight ?? null,
+  port: port ?? null,
+  flags: flags ?? null,
+  tag: tag ?? null,
+});
+
+/** A record as it was parsed, of one that is stored. */
+export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } => {
+  const { id, name, type, value, ttl, priority, weight, port, flags, tag } = record;
+  return {
+    id,
+    name,
+    type,
+    value,
+    ttl,
+    ...(priority === null ? {} : { priority }),
+    ...(weight === null ? {} : { weight }),
+    ...(port === null ? {} : { port }),
+    ...(flags === null ? {} : { flags }),
+    ...(tag === null ? {} : { tag }),
+  };
+};
+
+/** Changes of the records of one domain, in the next revision of its zone as it was read. */
+export type RecordEdit = {
+  zone: StoredZone;
+  added?: readonly ParsedRecord[];
+  updated?: readonly { before: StoredRecord; after: ParsedRecord }[];
+  removed?: readonly StoredRecord[];
+  /** Whether the records that are added are the product's own. */
+  isSystem?: boolean;
+  /** Whether the nameservers are to have the zone from now on. */
+  wanted?: boolean;
+};
+
+/** Everything that one transaction does with DNS records: a plan takes it as `sole`, and has no place for a second one. */
+export type RecordsPlan = {
+  /** The records that were added and updated, as they become. */
+  records: StoredRecord[];
+  sole: SoleWrites;
+  changes: Change[];
+};
+
+/**
+ * Plans all changes that a transaction makes to the DNS records of an account, each domain in one edit. The counts on
+ * the domains' own rows are left to the caller.
+ */
+export async function planRecords(
+  table: Reader,
+  accountId: string,
+  edits: readonly RecordEdit[],
+  now: Date,
+): Promise<RecordsPlan> {
+  const removed = edits.flatMap((edit) => edit.removed ?? []);
+  const ordinals = removed.map(({ id }) => id - 1);
+  const isListed = ordinals.length > 0 || edits.some(({ added = [] }) => added.length > 0);
+  const state = isListed ? (await readList(table, recordsOf(accountId), ordinals)).state : undefined;
+  const added = newRecords(edits, state?.next ?? 0, now);
+  const updated = edits.flatMap((edit) => (edit.updated ?? []).map((one) => updatedRecord(edit.zone, one, now)));
+  return {
+    records: [...added, ...updated.map(({ after }) => after)],
+    sole: new SoleWrites([
+      ...(state ? changeRows(state, { added, removed: ordinals }) : []),
+      ...added.map((record): Write => ({ put: { ...placeOf(record), ...record }, if: "absent" })),
+      ...updated.flatMap(updateWrites),
+      ...removed.map((record): Write => ({ delete: placeOf(record), if: { version: record.version } })),
+      ...edits.flatMap((edit) => noteChanges(edit.zone, touchedBy(edit), now, edit.wanted)),
+    ]),
+    changes: [
+      ...added.map((record) => change(recordKind, "created", String(record.id), { after: record })),
+      ...updated.map(({ before, after }) => change(recordKind, "updated", String(before.id), { before, after })),
+      ...removed.map((record) => change(recordKind, "deleted", String(record.id), { before: record })),
+    ],
+  };
+}
+
+const touchedBy = ({ added = [], updated = [], removed = [] }: RecordEdit) => [
+  ...added,
+  ...updated.flatMap(({ before, after }) => [before, after]),
+  ...removed,
+];
+
+/** The records that edits add, with the ids that follow those which the account's list gave out. */
+function newRecords(edits: readonly RecordEdit[], given: number, now: Date): StoredRecord[] {
+  const at = now.toISOString();
+  const pairs = edits.flatMap(({ added = [], ...edit }) => added.map((record) => ({ record, edit })));
+  return pairs.map(({ record, edit: { zone, isSystem = false } }, index) => ({
+    ...membersOf(record),
+    id: given + index + 1,
+    account_id: zone.account_id,
+    domain_id: zone.domain_id,
+    domain: zone.name,
+    is_system_managed: isSystem,
+    zone_revision: zone.revision + 1,
+    created_at: at,
+    updated_at: at,
+    version: 1,
+  }));
+}
+
+type Update = { before: StoredRecord; after: StoredRecord };
+
+const updatedRecord = (
+  { revision }: StoredZone,
+  { before, after }: { before: StoredRecord; after: ParsedRecord },
+  now: Date,
+): Update => ({
+  before,
+  after: {
+    ...before,
+    ...membersOf(after),
+    zone_revision: revision + 1,
+    updated_at: now.toISOString(),
+    version: before.version + 1,
+  },
+});
+
+function updateWrites({ before, after }: Update): Write[] {
+  const [inList, inDomain] = rowsOf(after);
+  const moved = placeOf(before).SK !== placeOf(after).SK;
+  return [
+    { put: inList, if: { id: before.id, version: before.version } },
+    moved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
+    ...(moved ? [{ delete: placeOf(before), if: "present" as const }] : []),
+  ];
+}

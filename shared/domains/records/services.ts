@@ -1,0 +1,13 @@
+import { clock } from "../../core/clock.ts";
+import { createLog } from "../../core/log.ts";
+import { runtime } from "../../http/runtime.ts";
+import { dns } from "../../providers/dns/factory.ts";
+import { openTable } from "../../table/table.ts";
+import type { ZoneWork } from "./sync.ts";
+
+/** What this process brings zones up to date with. Needs the environment when it is called, not at import. */
+export function zoneWork(name: string): ZoneWork {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, dns: dns(table), now: clock, log: createLog(env.LOG_LEVEL, { work: name }, env.LOG_FORMAT) };
+}

@@ -1,0 +1,131 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+import { shown } from "../../core/reading.ts";
+import { domainSpecFault } from "./spf-domain.ts";
+
+const mostLookups = 10;
+const longestRecord = 1_024;
+
+/** The terms that make a receiver ask DNS (RFC 7208 §4.6.4). */
+const asking = new Set(["include", "a", "mx", "ptr", "exists", "redirect"]);
+const mechanisms = new Set(["all", "include", "a", "mx", "ptr", "ip4", "ip6", "exists"]);
+/** What people write for a mechanism. */
+const meant = new Map([
+  ["ip", "ip4"],
+  ["ipv4", "ip4"],
+  ["ipv6", "ip6"],
+  ["includes", "include"],
+  ["exist", "exists"],
+]);
+
+type Term = { text: string; name: string; isModifier: boolean; value: string };
+
+function readTerm(text: string): Term | undefined {
+  const modifier = /^([a-z][a-z0-9_.-]*)=(.*)$/i.exec(text);
+  if (modifier) return { text, name: (modifier[1] ?? "").toLowerCase(), isModifier: true, value: modifier[2] ?? "" };
+  const mechanism = /^[+?~-]?([a-z][a-z0-9_.-]*)((?:[:/].*)?)$/i.exec(text);
+  if (!mechanism) return undefined;
+  return { text, name: (mechanism[1] ?? "").toLowerCase(), isModifier: false, value: mechanism[2] ?? "" };
+}
+
+function networkFault({ text, name, value }: Term): string | undefined {
+  const [address = "", length, ...more] = value.slice(1).split("/");
+  const isSix = name === "ip6";
+  const example = isSix ? "ip6:2001:db8::/32" : "ip4:192.0.2.0/24";
+  if (!isSix && isIPv6(address)) return `${shown(text)} is an IPv6 network: write ip6:`;
+  if (isSix && isIPv4(address)) return `${shown(text)} is an IPv4 network: write ip4:`;
+  const isAddress = isSix ? isIPv6(address) && !address.includes("%") : isIPv4(address);
+  if (!value.startsWith(":") || !isAddress || more.length > 0) {
+    return `${shown(text)} has no valid address: write it such as ${example}`;
+  }
+  return length === undefined || isPrefix(length, isSix ? 128 : 32)
+    ? undefined
+    : `${shown(text)} has no valid length after /`;
+}
+
+const isPrefix = (digits: string, most: number): boolean =>
+  /^(?:0|[1-9]\d{0,2})$/.test(digits) && Number(digits) <= most;
+
+/** `a` and `mx`: a domain or none, and the lengths of IPv4 and IPv6 networks or none. */
+function hostsFault({ text, value }: Term): string | undefined {
+  const [, spec = "", four = "0", six = "0"] = /^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/.exec(value) ?? [];
+  if (spec.startsWith("/") || !isPrefix(four, 32) || !isPrefix(six, 128)) {
+    return `${shown(text)} has no valid length after /`;
+  }
+  return spec === "" ? undefined : domainSpecFault(text, spec.slice(1));
+}
+
+function mechanismFault(term: Term): string | undefined {
+  const { text, name, value } = term;
+  if (!mechanisms.has(name)) {
+    if (name === "redirect" || name === "exp") return `${shown(text)} is written with an equals sign: ${name}=`;
+    const hint = meant.get(name);
+    return `${shown(text)} is no mechanism of SPF${hint === undefined ? "" : `: write ${hint}:`}`;
+  }
+  if (name === "all") return value === "" ? undefined : `${shown(text)} must be all, with nothing after it`;
+  if (name === "ip4" || name === "ip6") return networkFault(term);
+  if (name === "a" || name === "mx") return hostsFault(term);
+  if (name === "ptr" && value === "") return undefined;
+  return value.startsWith("/") ? `${shown(text)} takes no length after /` : domainSpecFault(text, value.slice(1));
+}
+
+function modifierFault({ text, name, value }: Term): string | undefined {
+  if (mechanisms.has(name) || meant.has(name)) {
+    return `${shown(text)} is written with a colon: ${meant.get(name) ?? name}:`;
+  }
+  if (name === "v") return "v=spf1 is there twice: make one record of the two";
+  return name === "redirect" || name === "exp" ? domainSpecFault(text, value) : undefined;
+}
+
+function termFault(text: string): string | undefined {
+  if (/[,;]$/.test(text)) {
+    return `Separate the terms with spaces, without the ${shown(text.slice(-1))} in ${shown(text)}`;
+  }
+  const term = readTerm(text);
+  const address = text.replace(/^[+?~-]|\/\d+$/g, "");
+  if (isIPv4(address)) return `${shown(text)} needs ip4: before it`;
+  if (isIPv6(address)) return `${shown(text)} needs ip6: before it`;
+  if (!term) return `${shown(text)} is no term of SPF, such as include:example.com or -all`;
+  return term.isModifier ? modifierFault(term) : mechanismFault(term);
+}
+
+/** What terms, each right by itself, have against each other. */
+function orderFault(terms: readonly Term[]): string | undefined {
+  const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
+  const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
+  if (unreached) {
+    return `Nothing after ${shown(terms[all]?.text ?? "")} counts: put it at the end, after ${shown(unreached.text)}`;
+  }
+  const named = (name: string): number => terms.filter((term) => term.isModifier && term.name === name).length;
+  if (named("redirect") > 1) return "redirect= can be there only once";
+  if (named("exp") > 1) return "exp= can be there only once";
+  if (all >= 0 && named("redirect") > 0) return "redirect= does nothing beside all: remove one of them";
+  const lookups = terms.filter(({ name }) => asking.has(name)).length;
+  if (lookups <= mostLookups) return undefined;
+  return `${lookups} terms make receivers ask DNS, and they stop at ${mostLookups}: remove some, or write addresses as ip4: and ip6:`;
+}
+
+/** Whether receivers take a text for an SPF record (RFC 7208 §4.5). */
+export const isSpf = (text: string): boolean => /^v=spf1(?: |$)/i.test(text);
+
+/**
+ * What is wrong with a text that begins as an SPF record does (RFC 7208): its grammar, what receivers would never come
+ * to, more than 10 lookups among its own terms, and more than 1024 bytes, which do not surely fit into an answer by
+ * UDP beside other texts. What DNS says of the names in it is not looked at.
+ */
+export function spfFault(text: string): string | undefined {
+  if (!isSpf(text)) return 'An SPF record begins with "v=spf1" and a space';
+  if (/[^ -~]/.test(text)) return "An SPF record is ASCII: write internationalised names as xn-- labels";
+  if (text.length > longestRecord) {
+    return `The SPF record is ${text.length} bytes long: more than ${longestRecord} do not reach all receivers, so move some terms behind an include:`;
+  }
+  const terms = text
+    .split(" ")
+    .filter((term) => term !== "")
+    .slice(1);
+  const fault = terms.map(termFault).find((found) => found !== undefined);
+  if (fault !== undefined) return `SPF: ${fault}`;
+  const read = terms.map(readTerm).filter((term) => term !== undefined);
+  const order = orderFault(read);
+  return order === undefined ? undefined : `SPF: ${order}`;
+}

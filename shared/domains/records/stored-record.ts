@@ -1,0 +1,96 @@
+import * as z from "zod";
+
+import { defineKind } from "../../changes/kind.ts";
+import { Timestamp } from "../../core/time.ts";
+import { RecordType } from "../../dns/rrset.ts";
+import { rowKey, type List } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+
+/*
+ * A record is in two places: in the list of its account, where its id says where, and among those of its domain,
+ * by name and type, where whatever depends on its neighbours finds them.
+ *
+ * Access patterns
+ *   records of an account, oldest first, and one by its id    ACCOUNT#<id> / LIST#dns_records
+ *   records of a domain, by name and type, or of one name     ACCOUNT#<id> / RECORD#<domain id>#<name>#<type>#<id>
+ */
+export const recordsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dns_records" });
+
+/** Where the record with this id is in the list of its account. */
+export const recordKey = (accountId: string, id: number): Key => rowKey(recordsOf(accountId), id - 1);
+
+const ofDomain = (accountId: string, domainId: string, ...rest: string[]): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: ["RECORD", domainId, ...rest].join("#"),
+});
+
+/** Where a record is among those of its domain. */
+export const placeOf = (record: Pick<StoredRecord, "account_id" | "domain_id" | "name" | "type" | "id">): Key =>
+  ofDomain(record.account_id, record.domain_id, record.name, record.type, String(record.id).padStart(10, "0"));
+
+/** How many records a domain can have. */
+export const recordLimit = 1_000;
+
+export const largestId = 2 ** 31 - 1;
+
+export const DnsRecord = z
+  .object({
+    id: z.int().min(1).max(largestId).meta({ description: "The record's id, an integer in its account." }),
+    domain: z.string().meta({ description: "The name of its domain." }),
+    name: z.string().meta({ description: "Its name in the domain; `@` is the domain itself, `*` any other name." }),
+    type: RecordType.meta({ description: "Its type." }),
+    value: z.string().meta({ description: "Its value, in the one spelling we keep." }),
+    ttl: z.int().meta({ description: "How long resolvers keep it, in seconds." }),
+    priority: z.int().nullable().meta({ description: "Of MX and SRV records: the lowest is tried first." }),
+    weight: z.int().nullable().meta({ description: "Of SRV records: the share among those of the same priority." }),
+    port: z.int().nullable().meta({ description: "Of SRV records: the port of the service." }),
+    flags: z.int().nullable().meta({ description: "Of CAA records: 128 is critical." }),
+    tag: z.string().nullable().meta({ description: "Of CAA records: the property." }),
+    is_system_managed: z
+      .boolean()
+      .meta({ description: "Whether it follows from the domain's settings, and changes with them alone." }),
+    zone_status: z.enum(["in_sync", "pending"]).meta({
+      description:
+        "Whether the nameservers have it. `pending`: not yet; a domain's records are served once it is delegated to us.",
+    }),
+    created_at: Timestamp.meta({ description: "When it was created." }),
+    updated_at: Timestamp.meta({ description: "When it last changed." }),
+  })
+  .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
+export type DnsRecord = z.output<typeof DnsRecord>;
+
+/** What is told of a record's changes: not whether the nameservers have them, which comes after. */
+const RecordView = DnsRecord.omit({ zone_status: true });
+
+export const StoredRecord = RecordView.extend({
+  account_id: z.string(),
+  domain_id: z.string(),
+  /** The revision of the zone that this record came with. */
+  zone_revision: z.int(),
+  version: z.int(),
+});
+export type StoredRecord = z.output<typeof StoredRecord>;
+
+export const recordKind = defineKind({
+  name: "dns_record",
+  verbs: ["created", "updated", "deleted"],
+  view: RecordView,
+  seenWith: "dns.view",
+});
+
+/** The record with this id; undefined when the account has none. */
+export const recordById = (table: Reader, accountId: string, id: number): Promise<StoredRecord | undefined> =>
+  table.get(recordKey(accountId, id), StoredRecord);
+
+/** The records of a domain: all of them, or those of one name, or of one name and type; by name and type. */
+export async function recordsIn(
+  table: Reader,
+  accountId: string,
+  domainId: string,
+  ...only: [] | [name: string] | [name: string, type: string]
+): Promise<StoredRecord[]> {
+  const { PK, SK } = ofDomain(accountId, domainId, ...only);
+  const rows = await table.between(PK, `${SK}#`, `${SK}#~`);
+  return rows.map((row) => StoredRecord.parse(row));
+}

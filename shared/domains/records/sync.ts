@@ -1,0 +1,181 @@
+import { randomUUID } from "node:crypto";
+
+import { Problem } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import { RecordType, type RRset } from "../../dns/rrset.ts";
+import { ZoneExists, type Dns, type ZoneChange, type ZoneChanged } from "../../providers/dns/dns.ts";
+import { moveDue } from "../../table/due.ts";
+import type { Table } from "../../table/table.ts";
+import { everything, getZone, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
+import { parsedOf } from "./plan.ts";
+import { rrsetsOf } from "./rrsets.ts";
+import { recordsIn } from "./stored-record.ts";
+
+export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
+
+/** Longer than all that is asked of the provider in one round, its time-outs and attempts included. */
+const leaseMs = 120_000;
+const leastLeaseMs = 60_000;
+const rounds = 5;
+const retryMs = 60_000;
+/** As many as a provider takes in one change, with room. */
+const changesAtOnce = 100;
+
+/**
+ * Brings a zone up to its domain's records, and answers it as it is then. Only who has its lease does: whoever comes
+ * meanwhile leaves it to them. What cannot be done now stays due, and is no error of the caller's.
+ */
+export async function syncZone(accountId: string, domainId: string, work: ZoneWork): Promise<StoredZone | undefined> {
+  const { table, now, log } = work;
+  const zone = await getZone(table, accountId, domainId);
+  if (!zone?.wanted || isUpToDate(zone)) return zone;
+  const owner = randomUUID();
+  const at = now();
+  const leased = await table.attempt({
+    update: zoneKey(accountId, domainId),
+    set: { lease_owner: owner, lease_until: new Date(at.getTime() + leaseMs).toISOString() },
+    if: { wanted: true, lease_until: { atMost: at.toISOString() } },
+  });
+  if (!leased.done) return zone;
+  let isSettled = false;
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const current = await getZone(table, accountId, domainId);
+      if (!current?.wanted || current.lease_owner !== owner) return current;
+      if (Date.parse(current.lease_until) - now().getTime() < leastLeaseMs) return current;
+      const after = await oneRound(current, owner, work);
+      isSettled = after !== undefined;
+      if (after) return after;
+    }
+    return zone;
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+    log.info("zone not up to date", { domain_id: domainId, reason: String(error) });
+    return zone;
+  } finally {
+    if (!isSettled) await release(accountId, domainId, owner, work);
+  }
+}
+
+const isPassing = (error: unknown): boolean =>
+  error instanceof ZoneExists ||
+  (error instanceof Problem && (error.code === "upstream_unavailable" || error.code === "busy"));
+
+/** One that is due has that to be taken back, whatever it has. */
+const isUpToDate = ({ zone_id, dirty, change, due_at }: StoredZone): boolean =>
+  zone_id !== undefined && dirty.length === 0 && change === undefined && due_at === null;
+
+/** Lets others have the zone; should this fail, the lease lapses by itself. */
+async function release(accountId: string, domainId: string, owner: string, { table }: ZoneWork): Promise<void> {
+  const write = { update: zoneKey(accountId, domainId), set: { lease_until: "" }, if: { lease_owner: owner } };
+  await table.attempt(write).catch(() => undefined);
+}
+
+/** Brings in what is known to differ; undefined when more came meanwhile. */
+async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
+  const { dns } = work;
+  if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {
+    const isInSync = await dns.isInSync(zone.change.id);
+    return settle(zone, owner, isInSync ? { synced_revision: zone.change.revision } : { change: zone.change }, work);
+  }
+  const { account_id, domain_id, name, nameservers, reference = domain_id } = zone;
+  const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference, nameservers })).zoneId;
+  const records = await recordsIn(work.table, account_id, domain_id);
+  const wanted = new Map(rrsetsOf(records.map(parsedOf), name).map((rrset) => [nameIn(rrset, name), rrset]));
+  const looked = await lookAtAll(zone, [...wanted.keys()], owner, work);
+  if (!looked) return undefined;
+  const changes = changesOf(looked, wanted);
+  const touched = new Set(changes.map((one) => nameIn("put" in one ? one.put : one.remove, name)));
+  const refused = zone.refused.filter((noted) => !touched.has(noted));
+  let last: ZoneChanged | undefined;
+  for (let from = 0; from < changes.length; from += changesAtOnce) {
+    last = await dns.changeZone(zoneId, changes.slice(from, from + changesAtOnce));
+    refused.push(...(last.refused ?? []).map((one) => nameIn(one, name)));
+  }
+  const isInSync = last?.isInSync ?? true;
+  const outcome = isInSync
+    ? { synced_revision: zone.revision }
+    : { change: { id: last?.changeId ?? "", revision: zone.revision } };
+  return settle(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()], refused }, work);
+}
+
+const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
+  `${name === zone ? "@" : name.slice(0, -zone.length - 1)} ${type}`;
+
+const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
+
+/**
+ * Notes what a zone may have from now on, where that is not noted one by one: what a change brings in whose answer is
+ * lost goes with a later one. Undefined when records changed meanwhile, or somebody else has the lease.
+ */
+async function lookAtAll(
+  zone: StoredZone,
+  coming: readonly string[],
+  owner: string,
+  { table }: ZoneWork,
+): Promise<StoredZone | undefined> {
+  const held = [...new Set([...zone.held, ...coming])];
+  if (!isAboutAll(zone) || held.length === zone.held.length) return zone;
+  const noted = await table.attempt({
+    update: zoneKey(zone.account_id, zone.domain_id),
+    set: { held },
+    if: { revision: zone.revision, lease_owner: owner },
+  });
+  return noted.done ? { ...zone, held } : undefined;
+}
+
+/** What a zone lacks or has too much of, as far as it is noted. */
+function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneChange[] {
+  const touched = isAboutAll(zone) ? [...new Set([...zone.held, ...wanted.keys()])] : zone.dirty;
+  const changes = touched.map((noted): ZoneChange => {
+    const rrset = wanted.get(noted);
+    if (rrset) return { put: rrset };
+    const [name = "", type = ""] = noted.split(" ");
+    return {
+      remove: { name: name === "@" ? zone.name : `${name}.${zone.name}`, type: RecordType.parse(type) },
+    };
+  });
+  // What is removed comes first: a CNAME makes room for others, and they for it.
+  const removed = changes.filter((change) => "remove" in change);
+  return [...removed, ...changes.filter((change) => "put" in change)];
+}
+
+type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
+
+/**
+ * Notes what the zone has now, and lets others have it: who changes records after this finds no lease. Undefined when
+ * records changed meanwhile, which are still to be brought in.
+ */
+async function settle(
+  before: StoredZone,
+  owner: string,
+  settled: Settled,
+  { table, now }: ZoneWork,
+): Promise<StoredZone | undefined> {
+  const { change: _, ...zone } = before;
+  const { account_id, domain_id, revision } = zone;
+  const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
+  const key = zoneKey(account_id, domain_id);
+  const isDone = await table.commit(async () => {
+    const current = await getZone(table, account_id, domain_id);
+    if (current?.revision !== revision || current.lease_owner !== owner) return { value: false, writes: [] };
+    return {
+      value: true,
+      writes: [
+        {
+          update: key,
+          set: { ...settled, dirty: [], due_at, lease_until: "" },
+          ...(settled.change ? {} : { remove: ["change"] }),
+          if: { revision, lease_owner: owner },
+        },
+        ...moveDue(zoneQueue, [account_id, domain_id], current.due_at, due_at),
+      ],
+    };
+  });
+  if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
+  if (settled.zone_id === undefined) return undefined;
+  // The zone is there all the same, and has what it was then to have.
+  const { zone_id, synced_revision } = settled;
+  await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
+  return undefined;
+}

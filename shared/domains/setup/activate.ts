@@ -1,0 +1,63 @@
+import { change } from "../../changes/kind.ts";
+import type { SoleWrites } from "../../changes/recorder.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, holderKey, type StoredDomain } from "../domain.ts";
+import { notReady } from "../not-ready.ts";
+import { Dkim, dkimKey, dkimWrite } from "../records/dkim-keys.ts";
+import { planRecords } from "../records/plan.ts";
+import { systemRecords } from "../records/system-records.ts";
+import { domainViews } from "../view.ts";
+import { getZone } from "../zone.ts";
+import { sendersOf } from "./spf.ts";
+import { becoming, later, type Planned } from "./work.ts";
+
+/** How often an active domain's records are looked at without anybody asking. */
+export const recheckMs = 86_400_000;
+
+/**
+ * What makes a domain active whose delegation was seen: its name is firmly the account's, it has its system records
+ * with a key of its own, and its zone goes to the nameservers. `dkim` was made before, as a transaction must not wait;
+ * one that was delegated to us before needs none.
+ */
+export async function planActivation(
+  table: Reader,
+  domain: StoredDomain,
+  dkim: Dkim | undefined,
+  now: Date,
+): Promise<Planned & { after: StoredDomain; sole: SoleWrites }> {
+  const { account_id, id, name } = domain;
+  const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
+  if (!zone) throw notReady(domain.status, `${name} is going away.`);
+  // One that was delegated before has everything already.
+  const key = known ? undefined : dkim;
+  if (!known && !key) throw new Error(`${name} has no key`);
+  const records = key ? systemRecords(domain, key, await sendersOf(table, domain)) : [];
+  // However many records a domain has, there is room for these.
+  const edit = { zone, added: records, isSystem: true, wanted: true };
+  const { sole, changes } = await planRecords(table, account_id, [edit], now);
+  const at = now.toISOString();
+  const { after, writes } = becoming(domain, {
+    status: "active",
+    status_reason: null,
+    verified_at: domain.verified_at ?? at,
+    updated_at: at,
+    record_count: domain.record_count + records.length,
+    failures: 0,
+    due_at: later(now, recheckMs * (0.9 + Math.random() / 5)),
+  });
+  const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [object, object];
+  const verb = domain.status === "degraded" ? "recovered" : "verified";
+  const holder: Write = {
+    update: holderKey(name),
+    set: { firm: true },
+    if: { domain_id: id },
+    orElse: () => notReady("releasing", `${name} is another account's now.`),
+  };
+  return {
+    after,
+    writes: [...writes, holder, ...(key ? [dkimWrite(account_id, id, key)] : [])],
+    sole,
+    changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...changes],
+  };
+}

@@ -1,0 +1,79 @@
+import { change } from "../../changes/kind.ts";
+import { Problem } from "../../core/errors.ts";
+import { nameserversOf } from "../../core/platform.ts";
+import { removeFailed } from "../../deletion/domain.ts";
+import type { Resolver } from "../../dns/answer.ts";
+import type { Context } from "../../http/route.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, type Domain, type StoredDomain } from "../domain.ts";
+import { domainByName } from "../find.ts";
+import { fromRival, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
+import { notReady } from "../not-ready.ts";
+import { domainView } from "../view.ts";
+import { delegationState } from "./delegation.ts";
+import { planNewDomains } from "./new.ts";
+import { firstCheckMs, regainDomain } from "./regain.ts";
+import { isDetached, planTakeover } from "./takeover.ts";
+import { later } from "./work.ts";
+
+const exists = (name: string) => (): Problem =>
+  new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
+
+const inTheWay = ({ name, status }: StoredDomain): Problem =>
+  status === "releasing" ? notReady(status, `${name} is going away: add it again once it is gone.`) : exists(name)();
+
+const taken = (accountId: string) => (name: string) => (): Problem =>
+  new Problem(
+    "domain_taken",
+    `Another account has ${name}. If it is yours, delegate it to these nameservers and add it again.`,
+    { nameservers: nameserversOf(accountId) },
+  );
+
+/**
+ * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and
+ * never proved goes to who is delegated to by the parent zone. A domain of the account that lost this name is given
+ * back. 409 `domain_exists`, `domain_taken`, `domain_not_ready` while the account's own domain of this name is going
+ * away.
+ */
+export async function addDomain(
+  accountId: string,
+  { name, workspaceId }: { name: string; workspaceId: string },
+  context: Context,
+  resolver: Resolver,
+): Promise<Domain> {
+  const { table } = context;
+  const known = await domainByName(table, accountId, name);
+  const isLost = known !== undefined && isDetached(known);
+  if (known && known.status !== "failed" && !isLost) throw inTheWay(known);
+  const holder = await readHolder(table, name);
+  const rival = holder && holder.account_id !== accountId ? holder : undefined;
+  if (rival) await requireProof(accountId, name, rival, resolver);
+  // Whoever had it may have let go of it meanwhile.
+  const claim = (domain: StoredDomain): Write[] => [
+    { ...holderWrite(domain, rival ? fromRival(rival) : "absent"), orElse: taken(accountId)(name) },
+  ];
+  if (isLost) return regainDomain(known, { workspaceId, rival, claim, inTheWay }, context);
+  if (known) await removeFailed(accountId, known, context);
+  return context.commit(async () => {
+    const at = context.now();
+    const due_at = later(at, firstCheckMs);
+    const place = { accountId, workspaceId, now: at };
+    const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
+    const { domains, writes } = await planNewDomains(table, place, [given], { taken: taken(accountId), exists, claim });
+    const [domain] = domains as [StoredDomain];
+    const view = domainView(domain);
+    return {
+      value: view,
+      writes: [...writes, ...(rival ? await planTakeover(table, rival, "proved", at) : [])],
+      changes: [change(domainKind, "created", domain.id, { after: view })],
+    };
+  });
+}
+
+/** The name is somebody's who has not proved it: it changes hands only to who is delegated to. */
+async function requireProof(accountId: string, name: string, rival: StoredHolder, resolver: Resolver): Promise<void> {
+  const refusal = taken(accountId)(name)();
+  if (rival.firm) throw refusal;
+  const { verified } = await delegationState(resolver, name, nameserversOf(accountId));
+  if (!verified) throw refusal;
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+
+import { change } from "../../changes/kind.ts";
+import { finishRelease } from "../../deletion/domain.ts";
+import { removeZone } from "../../deletion/zone.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { domainViews } from "../view.ts";
+import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../zone.ts";
+import { keptUntil } from "./takeover.ts";
+import { becoming, systemMover, type DomainWork } from "./work.ts";
+
+/**
+ * Goes on with a domain that goes. One that lost its name to another account loses its zone, which is in the way of the
+ * other's, and nothing else until its time is over.
+ */
+export async function advanceRelease(domain: StoredDomain, work: DomainWork): Promise<void> {
+  const mover = systemMover(work, domain.account_id);
+  const until = keptUntil(domain);
+  if (until !== undefined && until > work.now().toISOString()) {
+    await removeZone(domain, mover, work.dns);
+    return noteDetached(domain, until, work);
+  }
+  if (until === undefined || (await endKeeping(domain, work))) {
+    await finishRelease(domain.account_id, domain.id, mover, work);
+  }
+}
+
+/** Decides that a domain goes whose time is over: nobody gets it back from here on. Says whether it is so. */
+function endKeeping({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<boolean> {
+  const { table, commit } = systemMover(work, account_id);
+  return commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    if (domain?.version !== version) return { value: false, writes: [], changes: [] };
+    const { writes } = becoming(domain, { deletes_at: null, status_reason: null });
+    return { value: true, writes, changes: [], housekeeping: true };
+  });
+}
+
+/** The zone is gone, and the rest is due when its time is over. */
+function noteDetached({ account_id, id }: StoredDomain, until: string, work: DomainWork): Promise<void> {
+  const { table, commit } = systemMover(work, account_id);
+  return commit(async () => {
+    const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
+    // Its account may have deleted it meanwhile.
+    if (domain?.status !== "releasing" || keptUntil(domain) !== until) {
+      return { value: undefined, writes: [], changes: [] };
+    }
+    const { after, writes } = becoming(domain, { deletes_at: until, due_at: until });
+    const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
+    const isNews = domain.deletes_at === null;
+    return {
+      value: undefined,
+      writes: [...writes, ...(zone ? zoneRemoved(zone) : [])],
+      changes: isNews ? [change(domainKind, "updated", id, { before, after: shown })] : [],
+      housekeeping: true,
+    };
+  });
+}
+
+/** The writes that note that nothing of a zone is left at the provider: a zone made later is another one. */
+function zoneRemoved(zone: StoredZone): Write[] {
+  const { account_id, domain_id, revision, due_at } = zone;
+  return [
+    {
+      update: zoneKey(account_id, domain_id),
+      set: { reference: randomUUID(), dirty: [everything], held: [], due_at: null },
+      remove: ["zone_id", "change"],
+      if: { revision, wanted: false },
+    },
+    ...(due_at === null ? [] : [{ delete: zoneDueKey(zone, due_at) }]),
+  ];
+}

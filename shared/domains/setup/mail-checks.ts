@@ -1,0 +1,137 @@
+import type { Answer, Found, Resolver } from "../../dns/answer.ts";
+import type { ParsedRecord } from "../records/record.ts";
+import { isSpf } from "../records/spf.ts";
+
+/** What a check looks at. */
+export type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
+
+/** What came of a check. `unknown` says nothing about the domain: it could not be found out. */
+export type Check = {
+  name: CheckName;
+  status: "pass" | "warn" | "fail" | "unknown";
+  expected?: string[];
+  observed?: string[];
+  message: string;
+  missing?: ParsedRecord;
+};
+
+type Asked = { resolver: Resolver; domain: string };
+
+/** The records of an answer, or the check that follows from there being no answer. */
+function recordsOf(
+  name: CheckName,
+  answer: Answer,
+  expected: string[],
+): { records: readonly Found[] } | { check: Check } {
+  if (answer.status === "unknown") {
+    return {
+      check: { name, status: "unknown", expected, message: `It could not be found out now: ${answer.reason}.` },
+    };
+  }
+  return { records: answer.status === "found" ? answer.records : [] };
+}
+
+const texts = (records: readonly Found[]): string[] =>
+  records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
+
+/** The record to paste for a text that is missing. */
+const textRecord = (name: string, value: string): ParsedRecord => ({ name, type: "TXT", value, ttl: 3_600 });
+
+/** Whether mail for the domain comes to the hosts it should, and to no others. */
+export async function checkMx({ resolver, domain }: Asked, wanted: readonly ParsedRecord[]): Promise<Check> {
+  const expected = wanted.map(({ priority, value }) => `${priority} ${value}`);
+  const read = recordsOf("mx", await resolver.resolve(domain, "MX"), expected);
+  if ("check" in read) return read.check;
+  const found = read.records.flatMap((record) => (record.type === "MX" ? [record] : []));
+  const observed = found.map(({ priority, host }) => `${priority} ${host}`).toSorted();
+  const hosts = new Set(found.map(({ host }) => host));
+  const missing = wanted.find(({ value }) => !hosts.has(value));
+  const strangers = [...hosts].filter((host) => wanted.every(({ value }) => value !== host));
+  if (missing) {
+    return {
+      name: "mx",
+      status: "fail",
+      expected,
+      observed,
+      message: `Mail does not come to ${missing.value}.`,
+      missing,
+    };
+  }
+  if (strangers.length > 0) {
+    return { name: "mx", status: "warn", expected, observed, message: `Mail also goes to ${strangers.join(", ")}.` };
+  }
+  return { name: "mx", status: "pass", expected, observed, message: "Mail comes to us." };
+}
+
+/** Whether the domain says that its mail may come from us (RFC 7208), in its one SPF record. */
+export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord): Promise<Check> {
+  const expected = [wanted.value];
+  const read = recordsOf("spf", await resolver.resolve(domain, "TXT"), expected);
+  if ("check" in read) return read.check;
+  const observed = texts(read.records).filter(isSpf);
+  const [only] = observed;
+  const about = { name: "spf" as const, expected, observed };
+  if (only === undefined) return { ...about, status: "fail", message: "There is no SPF record.", missing: wanted };
+  if (observed.length > 1) {
+    return { ...about, status: "fail", message: "There are several SPF records, which is as good as none: keep one." };
+  }
+  const terms = new Set(
+    only
+      .toLowerCase()
+      .split(/\s+/)
+      .map((term) => term.replace(/^\+/, "")),
+  );
+  const lacking = wanted.value.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term) && !terms.has(term));
+  if (lacking.length === 0) return { ...about, status: "pass", message: "Mail from us is allowed." };
+  return {
+    ...about,
+    status: "fail",
+    message: `The SPF record does not allow mail from us: it lacks ${lacking.join(" ")}.`,
+    missing: wanted,
+  };
+}
+
+/** Whether there is one text at a name that begins as it should, and says what it should. */
+export async function checkText(
+  name: CheckName,
+  { resolver, domain }: Asked,
+  wanted: ParsedRecord,
+  { begins, isRight, wrong }: { begins: RegExp; isRight: (text: string) => boolean; wrong: "warn" | "fail" },
+): Promise<Check> {
+  const expected = [wanted.value];
+  const read = recordsOf(name, await resolver.resolve(`${wanted.name}.${domain}`, "TXT"), expected);
+  if ("check" in read) return read.check;
+  const observed = texts(read.records).filter((text) => begins.test(text));
+  const [only] = observed;
+  const about = { name, expected, observed };
+  if (only === undefined) {
+    return { ...about, status: wrong, message: `There is no such record at ${wanted.name}.`, missing: wanted };
+  }
+  if (observed.length > 1)
+    return { ...about, status: wrong, message: `There are several at ${wanted.name}: keep one.` };
+  if (isRight(only)) return { ...about, status: "pass", message: "It is as it should be." };
+  return { ...about, status: wrong, message: "It says something else.", missing: wanted };
+}
+
+/** Whether receivers are asked to report on encryption, which is advice. */
+export const advised = {
+  mta_sts: textRecord("_mta-sts", "v=STSv1; id=20260101000000"),
+  tls_rpt: (domain: string) => textRecord("_smtp._tls", `v=TLSRPTv1; rua=mailto:tls-reports@${domain}`),
+};
+
+/** Lists answer 127.255.255.x to whom they do not answer. */
+const isListed = (answer: Answer): boolean =>
+  answer.status === "found" &&
+  answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
+
+/** Whether lists of senders of spam have the domain (RFC 5782). */
+export async function checkBlocklists({ resolver, domain }: Asked, zones: readonly string[]): Promise<Check> {
+  const name = "blocklist";
+  if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
+  const answers = await Promise.all(zones.map((zone) => resolver.resolve(`${domain}.${zone}`, "A")));
+  const on = zones.filter((_, index) => answers[index] && isListed(answers[index]));
+  if (on.length > 0) return { name, status: "fail", observed: on, message: `It is on ${on.join(", ")}.` };
+  const isClear = answers.every(({ status }) => status === "absent" || status === "none");
+  if (isClear) return { name, status: "pass", message: "It is on none of the lists." };
+  return { name, status: "unknown", message: "A list does not say." };
+}

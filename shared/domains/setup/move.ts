@@ -1,0 +1,55 @@
+import { change } from "../../changes/kind.ts";
+import { notFound } from "../../core/errors.ts";
+import type { Context } from "../../http/route.ts";
+import { appendRows, readHeads, readList, removeRows } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainCountWrite } from "../../workspaces/workspaces.ts";
+import { domainKind, domainsIn, type Domain, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { notReady } from "../not-ready.ts";
+import { domainViews } from "../view.ts";
+import { becoming } from "./work.ts";
+
+/** Moves a domain to another workspace of its account, with all it holds; one that is there already stays. 404, 409 `domain_not_ready`. */
+export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
+  const { account_id, id } = found;
+  return commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    if (!domain) throw notFound();
+    if (!domain.is_open) throw notReady(domain.status, `${domain.name} is ${domain.status}.`);
+    const [before] = (await domainViews(table, account_id, [domain])) as [Domain];
+    if (domain.workspace_id === workspaceId) return { value: before, writes: [], changes: [] };
+    const moving = await planMove(table, domain, workspaceId);
+    const { after, writes } = becoming(domain, { ...moving.place, updated_at: now().toISOString() });
+    const [moved] = (await domainViews(table, account_id, [after])) as [Domain];
+    return {
+      value: moved,
+      writes: [...writes, ...moving.writes],
+      changes: [change(domainKind, "moved", id, { before, after: moved })],
+    };
+  });
+}
+
+/** A domain's place in a workspace, and the writes that bring it there from the one that it is in. */
+export async function planMove(
+  table: Reader,
+  { account_id, id, workspace_id, workspace_ordinal }: StoredDomain,
+  workspaceId: string,
+): Promise<{ place: Pick<StoredDomain, "workspace_id" | "workspace_ordinal">; writes: Write[] }> {
+  if (workspace_id === workspaceId) return { place: { workspace_id, workspace_ordinal }, writes: [] };
+  const [{ state: left }, [entered]] = await Promise.all([
+    readList(table, domainsIn(account_id, workspace_id), [workspace_ordinal]),
+    readHeads(table, [domainsIn(account_id, workspaceId)]),
+  ]);
+  if (!entered) throw new Error("there is no head for a list");
+  return {
+    place: { workspace_id: workspaceId, workspace_ordinal: entered.next },
+    writes: [
+      ...removeRows(left, [workspace_ordinal]),
+      ...appendRows(entered, [{ domain_id: id }]),
+      domainCountWrite(account_id, workspace_id, -1),
+      domainCountWrite(account_id, workspaceId, 1),
+    ],
+  };
+}

@@ -1,0 +1,104 @@
+import { idWithOrdinal } from "../../core/ids.ts";
+import { nameserversOf } from "../../core/platform.ts";
+import { dueWrite } from "../../table/due.ts";
+import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainCountWrite } from "../../workspaces/workspaces.ts";
+import { domainsIn, domainsOf, nameKey, type StoredDomain, type Warning } from "../domain.ts";
+import { holderWrite } from "../holder.ts";
+import { domainQueue } from "../queues.ts";
+import { newZone } from "../zone.ts";
+import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
+
+/** What a new domain is, beside what all new ones are. */
+export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
+  Partial<Pick<StoredDomain, "purchase" | "registration">>;
+
+type Place = { accountId: string; workspaceId: string; now: Date };
+
+/**
+ * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
+ * `exists` when this one has it, and 422 when the workspace is gone. `claim` makes the writes that take a name among all
+ * accounts, where it is not enough that nobody has it.
+ */
+export async function planNewDomains(
+  table: Reader,
+  { accountId, workspaceId, now }: Place,
+  given: readonly NewDomain[],
+  refusals: {
+    taken: (name: string) => () => Error;
+    exists: (name: string) => () => Error;
+    claim?: (domain: StoredDomain) => Write[];
+  },
+): Promise<{ domains: StoredDomain[]; writes: Write[] }> {
+  const [all, inWorkspace] = (await readHeads(table, [domainsOf(accountId), domainsIn(accountId, workspaceId)])) as [
+    ListState,
+    ListState,
+  ];
+  const warnings = await Promise.all(given.map(({ name }) => warningsFor(table, accountId, name)));
+  const domains = given.map((one, index) => ({
+    ...blank(accountId, workspaceId, now),
+    id: idWithOrdinal(all.next + index),
+    workspace_ordinal: inWorkspace.next + index,
+    warnings: warnings[index] ?? [],
+    ...one,
+  }));
+  return {
+    domains,
+    writes: [
+      ...appendRows(all, domains),
+      ...appendRows(
+        inWorkspace,
+        domains.map(({ id }) => ({ domain_id: id })),
+      ),
+      domainCountWrite(accountId, workspaceId, domains.length),
+      ...domains.flatMap((domain) => [
+        ...nameWrites(domain, refusals),
+        lookalikeWrite(accountId, domain.name),
+        newZone(accountId, domain).write,
+        ...(domain.due_at === null ? [] : [dueWrite(domainQueue, [accountId, domain.id], domain.due_at)]),
+      ]),
+    ],
+  };
+}
+
+/** What all new domains are alike in. */
+const blank = (accountId: string, workspaceId: string, now: Date) =>
+  ({
+    account_id: accountId,
+    workspace_id: workspaceId,
+    status_reason: null,
+    deletes_at: null,
+    nameservers: nameserversOf(accountId),
+    registration: null,
+    redirect_url: null,
+    dmarc_policy: "none",
+    dmarc_report_email: null,
+    dedicated_ip_id: null,
+    tag_ids: [],
+    verified_at: null,
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+    mailbox_count: 0,
+    record_count: 0,
+    is_open: true,
+    failures: 0,
+    version: 1,
+  }) satisfies Partial<StoredDomain>;
+
+function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<typeof planNewDomains>[3]): Write[] {
+  const { account_id, id, name } = domain;
+  return [
+    { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
+    ...(claim?.(domain) ?? [{ ...holderWrite(domain, "absent"), orElse: taken(name) }]),
+  ];
+}
+
+/** What is worth a second look about a name that comes into an account. */
+export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
+  const names = await lookalikesOf(table, accountId, name);
+  if (names.length === 0) return [];
+  const message = `It looks like ${names.join(", ")}, which this account has: make sure that it is meant.`;
+  return [{ code: "lookalike", message, names }];
+}

@@ -1,0 +1,120 @@
+import * as z from "zod";
+
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, notFound } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { isSame } from "../../core/same.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import { tagsAmong } from "../../tags/tag.ts";
+import { DmarcPolicy, domainKind, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { notReady } from "../not-ready.ts";
+import { parsedOf, planRecords, type RecordEdit } from "../records/plan.ts";
+import { recordsIn } from "../records/stored-record.ts";
+import { dmarcRecord } from "../records/system-records.ts";
+import { domainViews } from "../view.ts";
+import { getZone } from "../zone.ts";
+import { domainDetail } from "./detail.ts";
+import { RedirectUrl } from "./redirect-url.ts";
+import { becoming } from "./work.ts";
+
+const Email = z.email().max(254).toLowerCase();
+
+/** What customers can set of a domain. */
+export const DomainSettings = z
+  .strictObject({
+    auto_renew: z.boolean().optional().meta({
+      description:
+        "Whether its registration is renewed when it ends. It can only be switched off so far: renewals cannot be paid from the wallet yet.",
+    }),
+    redirect_url: RedirectUrl.nullable().optional().meta({
+      description:
+        "Where the domain's website is to redirect to: an http or https address of at most 2,048 characters, whose host is a public domain name, without credentials, and without characters that browsers would mend, such as spaces and backslashes. Kept as browsers write it. Null for nowhere.",
+    }),
+    dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
+    dmarc_report_email: Email.nullable().optional().meta({
+      description: "Where receivers send their DMARC reports; null for nowhere.",
+    }),
+    tag_ids: z
+      .array(Id)
+      .max(20)
+      .optional()
+      .meta({ description: "The ids of all its tags, 20 at most; they replace those it has." }),
+  })
+  .meta({ id: "DomainUpdate", description: "The settings of a domain that change." });
+type DomainSettings = z.output<typeof DomainSettings>;
+
+const refused = (loc: (string | number)[], msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
+
+const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
+
+/** Changes settings of a domain, and the records that follow from them. 404, 409 `domain_not_ready`, 422. */
+export async function setDomain(
+  found: StoredDomain,
+  settings: DomainSettings,
+  context: Context,
+): Promise<StoredDomain> {
+  const { table, commit, now, keyId } = context;
+  requireOpen(found);
+  if (settings.auto_renew === true) throw refused(["auto_renew"], notSold);
+  const answerOf = async (domain: StoredDomain) =>
+    keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireOpen(domain);
+    const { tag_ids, ...rest } = settings;
+    if (tag_ids) await requireTags(table, domain.account_id, tag_ids);
+    const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+    const set = { ...given, ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}) };
+    const { after, writes } = becoming(domain, { ...set, updated_at: now().toISOString() });
+    const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+    if (isSame(domain, set)) {
+      return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
+    }
+    const { sole, changes } = await planRecords(
+      table,
+      domain.account_id,
+      await dmarcEdits(table, domain, after),
+      now(),
+    );
+    return {
+      value: after,
+      ...(await answerOf(after)),
+      writes,
+      sole,
+      changes: [change(domainKind, "updated", domain.id, { before, after: shown }), ...changes],
+    };
+  });
+}
+
+function requireOpen({ name, status, is_open }: StoredDomain): void {
+  if (is_open) return;
+  throw notReady(status, `${name} is ${status}: its settings do not change any more.`);
+}
+
+async function requireTags(table: Reader, accountId: string, ids: readonly string[]): Promise<void> {
+  const known = await tagsAmong(table, accountId, ids);
+  const errors = ids.flatMap((id, index) =>
+    known.has(id)
+      ? []
+      : [{ loc: ["body", "tag_ids", index], msg: "There is no such tag in this account", type: "not_found" }],
+  );
+  if (errors.length > 0) throw new InvalidInput(errors);
+}
+
+/** The change of the DMARC record, where the settings differ from it. */
+async function dmarcEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<RecordEdit[]> {
+  const record = dmarcRecord(after);
+  if (record.value === dmarcRecord(before).value) return [];
+  const { account_id, id } = before;
+  const [records, zone] = await Promise.all([
+    recordsIn(table, account_id, id, record.name, record.type),
+    getZone(table, account_id, id),
+  ]);
+  const own = records.find(({ is_system_managed }) => is_system_managed);
+  if (!own || !zone) return [];
+  return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value: record.value } }] }];
+}

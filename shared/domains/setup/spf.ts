@@ -1,0 +1,32 @@
+import { ipById } from "../../dedicated-ips/dedicated-ip.ts";
+import type { Reader } from "../../table/table.ts";
+import type { StoredDomain } from "../domain.ts";
+import { parsedOf, type RecordEdit } from "../records/plan.ts";
+import { isSpf } from "../records/spf.ts";
+import { recordsIn } from "../records/stored-record.ts";
+import { spfRecord } from "../records/system-records.ts";
+import { getZone } from "../zone.ts";
+
+/** The addresses that a domain sends from beside the shared ones: those of its dedicated IP. */
+export async function sendersOf(
+  table: Reader,
+  { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
+): Promise<string[]> {
+  if (dedicated_ip_id === null) return [];
+  const ip = await ipById(table, account_id, dedicated_ip_id);
+  return (ip?.addresses ?? []).map((address) => address.ip);
+}
+
+/** The change of the SPF record, where the dedicated IP of the domain differs from it. */
+export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
+  const { account_id, id } = domain;
+  const [senders, records, zone] = await Promise.all([
+    sendersOf(table, domain),
+    recordsIn(table, account_id, id, "@", "TXT"),
+    getZone(table, account_id, id),
+  ]);
+  const own = records.find(({ is_system_managed, value }) => is_system_managed && isSpf(value));
+  const { value } = spfRecord(senders);
+  if (!own || !zone || own.value === value) return [];
+  return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value } }] }];
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+
+import { change } from "../../changes/kind.ts";
+import { recordWrites } from "../../changes/record.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, type Domain, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import type { StoredHolder } from "../holder.ts";
+import { domainViews } from "../view.ts";
+import { becoming, later } from "./work.ts";
+
+/** For how long a domain that lost its name keeps all it has. */
+const keptMs = 30 * 86_400_000;
+
+const reasons = {
+  proved: "Another account proved that the name is theirs: it is delegated to their nameservers.",
+  bought: "Another account registered the name.",
+} as const;
+
+/** What earlier versions of this product wrote, which kept nothing. */
+const formerReasons = new Set<string | null>([
+  reasons.proved,
+  "Another account is buying the name: nobody had registered it.",
+]);
+
+/** Whether a domain has lost its name to another account, and is kept for a while. */
+export const isDetached = ({ status, deletes_at }: Pick<StoredDomain, "status" | "deletes_at">): boolean =>
+  status === "releasing" && deletes_at !== null;
+
+/** Until when a domain that goes is kept; undefined for one that its own account deletes. */
+export function keptUntil({ deletes_at, status_reason, updated_at }: StoredDomain): string | undefined {
+  if (deletes_at !== null) return deletes_at;
+  return formerReasons.has(status_reason) ? later(new Date(updated_at), keptMs) : undefined;
+}
+
+/**
+ * The writes by which a domain of another account loses its name. It keeps its mailboxes, records and the rest for 30
+ * days; a zone it has on our nameservers is taken from them soon. Its account is told. One that is deleted by its
+ * account is left to that.
+ */
+export async function planTakeover(
+  table: Reader,
+  { account_id, domain_id }: StoredHolder,
+  why: keyof typeof reasons,
+  now: Date,
+): Promise<Write[]> {
+  const domain = await domainById(table, account_id, domain_id);
+  if (!domain?.is_open) return [];
+  const deletes_at = later(now, keptMs);
+  const { after, writes } = becoming(domain, {
+    status: "releasing",
+    status_reason: reasons[why],
+    deletes_at,
+    is_open: false,
+    failures: 0,
+    // Only a domain that was delegated to us may have a zone.
+    due_at: domain.verified_at === null ? deletes_at : now.toISOString(),
+    updated_at: now.toISOString(),
+  });
+  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [Domain, Domain];
+  const told = change(domainKind, "taken_over", domain_id, { before, after: shown });
+  const author = {
+    action: "system: domain",
+    actor: { type: "system" as const, id: "domains" },
+    requestId: randomUUID(),
+  };
+  return [...writes, ...recordWrites(account_id, [told], author, now)];
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+
+import type { Change } from "../../changes/kind.ts";
+import { recorder, type Commit } from "../../changes/recorder.ts";
+import type { Log } from "../../core/log.ts";
+import type { Resolver } from "../../dns/answer.ts";
+import type { Dns } from "../../providers/dns/dns.ts";
+import type { Registrar } from "../../providers/registrar/registrar.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import { moveDue } from "../../table/due.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKey, type StoredDomain } from "../domain.ts";
+import { domainQueue } from "../queues.ts";
+
+/** What moves domains on: of the outside world, and the table. */
+export type DomainWork = {
+  table: Table;
+  now: () => Date;
+  log: Log;
+  dns: Dns;
+  registrar: Registrar;
+  secrets: Secrets;
+  resolver: Resolver;
+};
+
+/** Who moves one domain on: somebody who asked for it, or nobody. */
+export type Mover = { table: Reader; commit: Commit; now: () => Date };
+
+/** The product itself, when it moves a domain on by the clock. */
+export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, accountId: string): Mover => ({
+  table,
+  now,
+  commit: recorder({
+    table,
+    accountId,
+    author: { action: "system: domain", actor: { type: "system", id: "domains" }, requestId: randomUUID() },
+    now,
+  }),
+});
+
+/** What becomes of a domain's own members. */
+type Becoming = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
+
+/** The writes that make a domain another one, provided it is as it was read, and have it looked at when it says. */
+export function becoming(domain: StoredDomain, change: Becoming): { after: StoredDomain; writes: Write[] } {
+  const { id, account_id, version } = domain;
+  const after = { ...domain, ...change, version: version + 1 };
+  return {
+    after,
+    writes: [
+      { put: { ...domainKey(account_id, id), ...after }, if: { id, version } },
+      ...moveDue(domainQueue, [account_id, id], domain.due_at, after.due_at),
+    ],
+  };
+}
+
+export const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
+
+export type Planned = { writes: Write[]; changes: Change[] };

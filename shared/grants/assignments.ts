@@ -1,0 +1,198 @@
+import * as z from "zod";
+
+import type { Capability, RoleKey } from "../auth/capabilities.ts";
+import type { HeldGrant, Scope } from "../auth/permissions.ts";
+import type { Change } from "../changes/kind.ts";
+import { notFound } from "../core/errors.ts";
+import { timeOrderedId } from "../core/ids.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { assignmentChange } from "./assignment-change.ts";
+import { StoredAssignment, type Assignment } from "./assignment.ts";
+import {
+  planHolders,
+  planOwnerAdded,
+  planOwnerRemoved,
+  planSuperAdmin,
+  type Held,
+  type HolderChange,
+  type Subject,
+} from "./holders.ts";
+
+/*
+ * An assignment is a grant of the specification or the assignment of a role.
+ *
+ * Access patterns
+ *   assignments of an account, oldest first, and one by id   ACCOUNT#<id> / ASSIGNMENT#<id>
+ *   those revoked                                            ACCOUNT#<id> / REVOKED#<id>
+ *   those on one thing, to purge them when it goes           ACCOUNT#<id> / SCOPED#<type>#<thing id>#<id>
+ */
+const keyOf = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `${kind}#${id}`,
+});
+const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `SCOPED#${type}#${id}#${assignmentId}`,
+});
+
+/** What to give: ownership, super admin, or a capability or role on a scope (the account when there is none). */
+export type Grantable =
+  | { kind: "account_owner" | "super_admin" }
+  | { kind: "capability"; capability: Capability; scope?: Scope | undefined }
+  | { kind: "role"; role: RoleKey; scope?: Scope | undefined };
+
+/** Who gives it and when. */
+export type Author = { by: string; now: Date };
+
+/** New assignments for one subject, and the writes that make them; from fresh reads, for one transaction. */
+export async function planAssignments(
+  table: Reader,
+  accountId: string,
+  subject: Subject,
+  given: readonly Grantable[],
+  { by, now }: Author,
+): Promise<{ assignments: Assignment[]; writes: Write[]; changes: Change[] }> {
+  const assignments = given.map((one): Assignment => ({
+    id: timeOrderedId(now),
+    subject_type: subject.type,
+    subject_id: subject.id,
+    created_at: now.toISOString(),
+    created_by: by,
+    ...one,
+  }));
+  const changes = assignments.map((assignment) => ({
+    subject,
+    change: (held: Held) => withAssignment(held, assignment),
+  }));
+  const writes = [
+    ...assignments.flatMap((assignment) => itemWrites(accountId, assignment)),
+    ...(await planHolders(
+      table,
+      accountId,
+      changes.filter((_, index) => assignments[index]?.kind !== "super_admin"),
+    )),
+    ...(await rankWrites(table, accountId, assignments, planOwnerAdded, (grants, id) => [...grants, id])),
+  ];
+  return { assignments, writes, changes: assignments.map((one) => assignmentChange("created", one)) };
+}
+
+function itemWrites(accountId: string, assignment: Assignment): Write[] {
+  const { id, scope } = assignment;
+  const pointer: Write[] = scope ? [{ put: { ...scopedKey(accountId, scope, id), assignment_id: id } }] : [];
+  return [{ put: { ...keyOf(accountId, "ASSIGNMENT", id), ...assignment }, if: "absent" }, ...pointer];
+}
+
+function withAssignment(held: Held, { id, kind, capability, role, scope }: Assignment): Held {
+  if (kind === "account_owner") return { ...held, owner_grant_id: id };
+  const grant: HeldGrant = {
+    id,
+    ...(capability ? { capability } : {}),
+    ...(role ? { role } : {}),
+    ...(scope ? { scope } : {}),
+  };
+  return { ...held, grants: [...held.grants, grant] };
+}
+
+function withoutAssignment({ owner_grant_id, ...held }: Held, { id }: Assignment): Held {
+  const kept = owner_grant_id === undefined || owner_grant_id === id ? {} : { owner_grant_id };
+  return { ...held, ...kept, grants: held.grants.filter((grant) => grant.id !== id) };
+}
+
+/** The items beyond what a subject holds: the account's count of owners, and who is a super admin. */
+async function rankWrites(
+  table: Reader,
+  accountId: string,
+  assignments: readonly Assignment[],
+  planOwner: typeof planOwnerAdded,
+  change: (grants: string[], id: string) => string[],
+): Promise<Write[]> {
+  const planned = assignments.map(async ({ id, kind, subject_type, subject_id }) => {
+    if (kind === "super_admin") return [await planSuperAdmin(table, subject_id, (grants) => change(grants, id))];
+    return kind === "account_owner" && subject_type === "user" ? [await planOwner(table, accountId, subject_id)] : [];
+  });
+  return (await Promise.all(planned)).flat();
+}
+
+/**
+ * What revokes assignments: nobody holds them any more, and they stay among the revoked. `also` changes
+ * what their subjects hold besides.
+ */
+export async function planRevocation(
+  table: Reader,
+  accountId: string,
+  assignments: readonly Assignment[],
+  now: Date,
+  also: readonly HolderChange[] = [],
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const held = assignments.filter(({ kind }) => kind !== "super_admin");
+  const changes = held.map((assignment): HolderChange => ({
+    subject: { type: assignment.subject_type, id: assignment.subject_id },
+    change: (before) => withoutAssignment(before, assignment),
+  }));
+  const writes = [
+    ...revokedItems(accountId, assignments, now),
+    ...(await planHolders(table, accountId, [...changes, ...also])),
+    ...(await rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
+      grants.filter((one) => one !== id),
+    )),
+  ];
+  return { writes, changes: assignments.map((one) => assignmentChange("revoked", one, now)) };
+}
+
+/** The writes that move assignments to the revoked ones, where their subject goes with all it held. */
+function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
+  return assignments.flatMap((assignment): Write[] => {
+    const { id, scope } = assignment;
+    const revoked = { ...assignment, revoked_at: now.toISOString() };
+    return [
+      { delete: keyOf(accountId, "ASSIGNMENT", id), if: "present" },
+      { put: { ...keyOf(accountId, "REVOKED", id), ...revoked } },
+      ...(scope ? [{ delete: scopedKey(accountId, scope, id) }] : []),
+    ];
+  });
+}
+
+/** The live assignment with this id, or 404. */
+export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
+  const assignment = await table.get(keyOf(accountId, "ASSIGNMENT", id), StoredAssignment);
+  if (!assignment) throw notFound();
+  return assignment;
+}
+
+/** The live assignments among these ids. */
+export async function getAssignments(table: Reader, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
+  const items = await table.getMany(ids.map((id) => keyOf(accountId, "ASSIGNMENT", id)));
+  return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
+}
+
+/** All assignments of an account, oldest first, and the revoked ones among them if asked for. */
+export async function listAssignments(
+  table: Reader,
+  accountId: string,
+  includeRevoked: boolean,
+): Promise<Assignment[]> {
+  const { PK } = keyOf(accountId, "ASSIGNMENT");
+  const read = async (kind: "ASSIGNMENT" | "REVOKED"): Promise<Assignment[]> => {
+    const items = await table.between(PK, keyOf(accountId, kind).SK, keyOf(accountId, kind, "~").SK);
+    return items.map((item) => StoredAssignment.parse(item));
+  };
+  const live = await read("ASSIGNMENT");
+  if (!includeRevoked) return live;
+  // After the live ones: what is revoked in between is read twice then, and not left out.
+  const byId = new Map([...live, ...(await read("REVOKED"))].map((one) => [one.id, one]));
+  return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+const Pointer = z.object({ assignment_id: z.string() });
+
+/** The live assignments that are bound to one thing. */
+export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
+  const { PK, SK } = scopedKey(accountId, scope);
+  const pointers = await table.between(PK, SK, `${SK}~`);
+  return getAssignments(
+    table,
+    accountId,
+    pointers.map((item) => Pointer.parse(item).assignment_id),
+  );
+}

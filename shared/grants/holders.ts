@@ -1,0 +1,188 @@
+import * as z from "zod";
+
+import { accountsOfUser } from "../accounts/account.ts";
+import {
+  accessKey,
+  AccessRecord,
+  groupsKey,
+  GroupsRecord,
+  noGroups,
+  userKey,
+  type Holder,
+} from "../accounts/standing.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+
+/*
+ * Access patterns
+ *   the users who own an account   ACCOUNT#<id> / OWNERS
+ */
+const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWNERS" });
+
+export type Subject = { type: "user" | "group" | "service_account"; id: string };
+
+/** What a subject holds; `groups` are those it is an explicit member of, and none for a group. */
+export type Held = Holder & { groups: string[] };
+/** `forget`: a service account that holds nothing after it is forgotten, so that nothing can be given to it. */
+export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
+
+const nothing: Held = { grants: [], groups: [] };
+
+/** What a subject holds in an account; undefined when the account knows nothing of it. */
+export async function readHeld(table: Reader, accountId: string, subject: Subject): Promise<Held | undefined> {
+  if (subject.type !== "group") return table.get(accessKey(accountId, subject), AccessRecord);
+  const { groups } = await readGroups(table, accountId);
+  const group = Object.hasOwn(groups, subject.id) ? groups[subject.id] : undefined;
+  return group && { ...group, groups: [] };
+}
+
+/** What all groups of an account hold. */
+export async function readGroups(table: Reader, accountId: string): Promise<GroupsRecord> {
+  return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
+}
+
+/** An item holds 400 KB; what a subject holds is read by every request, so it stays far below. */
+const grantLimit = 1_000;
+const groupsLimitBytes = 300_000;
+
+/**
+ * The write that replaces what the groups hold, provided nobody else did since it was read. 409
+ * `limit_reached` when all groups together hold too much for one item.
+ */
+export function groupsWrite(accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write {
+  if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
+    throw new Problem(
+      "limit_reached",
+      "The groups of this account hold as much as they can. Delete groups or revoke grants.",
+    );
+  }
+  return {
+    put: { ...groupsKey(accountId), groups, version: version + 1 },
+    if: version === 0 ? "absent" : { version },
+  };
+}
+
+/**
+ * The writes that change what subjects hold, all groups in one item. A group or service account that the
+ * account does not have is a 404; a user need not be known before.
+ */
+export async function planHolders(
+  table: Reader,
+  accountId: string,
+  changes: readonly HolderChange[],
+): Promise<Write[]> {
+  const groupChanges = changes.filter(({ subject }) => subject.type === "group");
+  const bySubject = Map.groupBy(
+    changes.filter(({ subject }) => subject.type !== "group"),
+    ({ subject }) => `${subject.type}#${subject.id}`,
+  );
+  const records = [...bySubject.values()].map((same) => planRecord(table, accountId, same));
+  const groups = groupChanges.length > 0 ? [planGroups(table, accountId, groupChanges)] : [];
+  return (await Promise.all([...records, ...groups])).flat();
+}
+
+const applyAll = (held: Held, changes: readonly HolderChange[]): Held =>
+  changes.reduce((current, { change }) => change(current), held);
+
+async function planGroups(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
+  const record = await readGroups(table, accountId);
+  const groups = { ...record.groups };
+  for (const change of changes) {
+    const { id } = change.subject;
+    const group = Object.hasOwn(groups, id) ? groups[id] : undefined;
+    if (!group) throw notFound();
+    const { groups: _, ...holder } = applyAll({ ...group, groups: [] }, [change]);
+    groups[id] = { ...holder, ...(group.parent_id === undefined ? {} : { parent_id: group.parent_id }) };
+  }
+  return [groupsWrite(accountId, record, groups)];
+}
+
+const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
+  owner_grant_id === undefined && grants.length === 0 && groups.length === 0;
+
+async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
+  const subject = changes[0]?.subject ?? { type: "user", id: "" };
+  const key = accessKey(accountId, subject);
+  const record = await table.get(key, AccessRecord);
+  if (!record && subject.type === "service_account") throw notFound();
+  const { owner_grant_id, grants, groups } = applyAll(record ?? nothing, changes);
+  if (grants.length > grantLimit || groups.length > grantLimit) {
+    throw new Problem(
+      "limit_reached",
+      `One subject holds ${grantLimit} grants and is in ${grantLimit} groups at most.`,
+    );
+  }
+  const held = { ...(owner_grant_id === undefined ? {} : { owner_grant_id }), grants, groups };
+  const condition: Write["if"] = record ? { version: record.version } : "absent";
+  const put = (listedAt: number | undefined): Write => ({
+    put: { ...key, ...held, listed_at: listedAt, version: (record?.version ?? 0) + 1 },
+    if: condition,
+  });
+  if (subject.type === "service_account") {
+    const isForgotten = isEmpty(held) && changes.some(({ forget }) => forget);
+    return [isForgotten ? { delete: key, if: condition } : put(undefined)];
+  }
+  const listedAt = record?.listed_at;
+  const { state } = await readList(table, accountsOfUser(subject.id), listedAt === undefined ? [] : [listedAt]);
+  if (isEmpty(held)) {
+    return record
+      ? [{ delete: key, if: condition }, ...(listedAt === undefined ? [] : removeRows(state, [listedAt]))]
+      : [];
+  }
+  return listedAt === undefined
+    ? [put(state.next), ...appendRows(state, [{ account_id: accountId }])]
+    : [put(listedAt)];
+}
+
+/** The write that forgets a service account that holds nothing any more, so that nothing can be given to it. */
+export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
+  const key = accessKey(accountId, subject);
+  const record = await table.get(key, AccessRecord);
+  return record && isEmpty(record) ? [{ delete: key, if: { version: record.version } }] : [];
+}
+
+const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
+
+/** The write that counts a user among an account's owners. */
+export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
+  const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
+  const userIds = [...new Set([...owners.user_ids, userId])];
+  if (userIds.length > grantLimit) throw new Problem("limit_reached", `An account has ${grantLimit} owners at most.`);
+  return {
+    put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },
+    if: owners.version === 0 ? "absent" : { version: owners.version },
+  };
+}
+
+/** The write that counts a user no longer; 409 `last_owner` when nobody would be left. */
+export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
+  const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
+  const left = owners.user_ids.filter((id) => id !== userId);
+  if (left.length === 0) throw new Problem("last_owner", "An account keeps at least one user as its owner.");
+  return {
+    put: { ...ownersKey(accountId), user_ids: left, version: owners.version + 1 },
+    if: { version: owners.version },
+  };
+}
+
+const SuperAdmin = z.object({ super_admin_grants: z.array(z.string()), version: z.int() });
+
+/** The grants by which a user is a super admin. */
+export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
+  return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
+}
+
+/** The write that changes the grants by which a user is a super admin; none left is none at all. */
+export async function planSuperAdmin(
+  table: Reader,
+  userId: string,
+  change: (grants: string[]) => string[],
+): Promise<Write> {
+  const user = (await table.get(userKey(userId), SuperAdmin)) ?? { super_admin_grants: [], version: 0 };
+  return {
+    put: { ...userKey(userId), super_admin_grants: change(user.super_admin_grants), version: user.version + 1 },
+    if: user.version === 0 ? "absent" : { version: user.version },
+  };
+}

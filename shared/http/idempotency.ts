@@ -1,0 +1,187 @@
+import { createHash, randomUUID } from "node:crypto";
+
+import * as z from "zod";
+
+import { Scope } from "../auth/permissions.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Claim } from "../changes/recorder.ts";
+import type { Attempt } from "../table/attempt.ts";
+import type { Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { fingerprintOf, requestIdOf } from "./idempotency-fingerprint.ts";
+import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
+import type { ParsedInput } from "./input.ts";
+import type { Route } from "./route.ts";
+import { holdsSecret } from "./shown-once.ts";
+
+/*
+ * A POST with an Idempotency-Key first claims the key, so that of several requests one runs. The answer is
+ * stored by the transaction that has the effect: either both are there or neither. A process that dies
+ * before it leaves a claim that lapses; one that dies after it leaves an answer that is found.
+ *
+ * Access patterns
+ *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
+ */
+const keyOf = (principalId: string, route: string, key: string): Key => ({
+  PK: `PRINCIPAL#${principalId}`,
+  SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
+});
+
+const dayMs = 86_400_000;
+/** Longer than any of our Lambdas lives. */
+const leaseMs = 30_000;
+
+const Found = z.object({
+  fingerprint: z.string(),
+  owner: z.string(),
+  /** The owner of the first claim: those of the same request that was cut off have it in common. */
+  first: z.string().optional(),
+  state: z.enum(["running", "done"]),
+  lease_until: z.coerce.number(),
+  body: z.string().optional(),
+});
+type Found = z.output<typeof Found>;
+const Stored = Found.extend({ expires_at: z.number(), scopes: z.array(Scope).optional() });
+type StoredRecord = z.output<typeof Stored>;
+
+type Keyed = {
+  principal: Principal;
+  /** Whose key it is, and what its answer is like. */
+  route: Pick<Route, "name" | "method" | "shownOnce" | "kept" | "output">;
+  key: string;
+  input: Pick<ParsedInput, "params" | "query" | "body">;
+  now: Date;
+  /** How long the answer is kept; a day if not said. */
+  keptMs?: number;
+  /** What contains the thing it is about, as long as that is there to be asked. */
+  scopes?: readonly Scope[] | undefined;
+  /** Whether it is a call of a program, of which nothing is stored that code mode is not to keep. */
+  inProgram?: boolean;
+  /** Told how long a stored answer is that was read, in characters, before it counts for anything. */
+  weigh?: (chars: number) => Promise<void>;
+  /** Whether a stored answer still counts; where it does not the request runs. */
+  counts?: (answer: unknown) => Promise<boolean>;
+};
+
+/**
+ * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
+ * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer is not stored.
+ */
+export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
+  const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
+  const at = now.getTime();
+  const record = keyOf(principal.id, route.name, key);
+  const fingerprint = fingerprintOf(key, input);
+  const owner = randomUUID();
+  const put = {
+    ...record,
+    fingerprint,
+    owner,
+    first: owner,
+    state: "running",
+    lease_until: at + leaseMs,
+    expires_at: at + keptMs,
+    ttl: Math.ceil((at + keptMs) / 1000),
+    ...(scopes === undefined ? {} : { scopes }),
+  };
+  const claim = claimOf(table, record, { owner, first: owner }, keyed);
+  const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
+  if (first.done) return claim;
+  const found = Found.parse(first.found);
+  // The answer to our own write was lost, and the SDK sent it again.
+  if (found.owner === owner) return claim;
+  await keyed.weigh?.(found.body?.length ?? 0);
+  if (found.fingerprint !== fingerprint) throw usedOtherwise();
+  if (found.state === "done") {
+    const replay = storedAnswer(found, route);
+    if ((await keyed.counts?.(replay)) ?? true) return { replay };
+  } else if (found.lease_until > at) throw inFlight();
+  const again = claimOf(table, record, { owner, first: found.first }, keyed);
+  const take = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
+  const second = await sureOf(again, table.attempt(take));
+  if (!second.done && second.found["owner"] !== owner) throw inFlight();
+  return again;
+}
+
+/** An answer that is stored, and what the thing it is about was in. */
+type Answer = { replay: unknown; scopes?: Scope[] | undefined };
+
+/**
+ * What is stored for a key, if that is the answer to the same request; undefined where there is none yet. 409
+ * `secret_already_shown` where it is not stored.
+ */
+export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+  const { key, input, route } = keyed;
+  const found = await liveRecordOf(table, keyed);
+  const isIt = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
+  return isIt ? { replay: storedAnswer(found, route), scopes: found.scopes } : undefined;
+}
+
+/** As `claimKey`, for who only wants to know whether there is an answer yet: nothing is claimed, and nothing written. */
+export async function findAnswer(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+  const { key, input, now, route } = keyed;
+  const found = await liveRecordOf(table, keyed);
+  if (!found) return undefined;
+  await keyed.weigh?.(found.body?.length ?? 0);
+  if (found.fingerprint !== fingerprintOf(key, input)) throw usedOtherwise();
+  if (found.state === "done") return { replay: storedAnswer(found, route), scopes: found.scopes };
+  if (found.lease_until > now.getTime()) throw inFlight();
+  return undefined;
+}
+
+async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed): Promise<StoredRecord | undefined> {
+  const found = await table.get(keyOf(principal.id, route.name, key), Stored);
+  return found && found.expires_at > now.getTime() ? found : undefined;
+}
+
+/** A claim that may or may not have been written is let go, so that the caller may try again at once. */
+async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
+  try {
+    return await attempt;
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
+}
+
+type Owned = Pick<Found, "owner" | "first">;
+function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, inProgram = false }: Keyed): Claim {
+  const mine = { owner, state: "running" };
+  const isDeletion = route.method === "DELETE";
+  const answerToStore = (value: unknown): unknown => {
+    const answer = route.output.parse(isDeletion ? {} : value);
+    return holdsSecret(route, answer) || (inProgram && !route.kept) ? undefined : answer;
+  };
+  let settledWith: { value: unknown } | undefined;
+  const settleWith = (body: unknown): Write => ({
+    update: record,
+    set: { state: "done", body: body === undefined ? undefined : JSON.stringify(body) },
+    if: mine,
+    orElse: inFlight,
+  });
+  return {
+    id: requestIdOf(record, first),
+    settleWith,
+    settle: (value) => {
+      settledWith = { value };
+      return settleWith(answerToStore(value));
+    },
+    restate: async (value) => {
+      settledWith = { value };
+      const answer = answerToStore(value);
+      const change = answer === undefined ? { remove: ["body"] } : { set: { body: JSON.stringify(answer) } };
+      // What is stored holds as well, and is only older.
+      await table.attempt({ update: record, ...change, if: { owner, state: "done" } }).catch(() => undefined);
+    },
+    isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
+    // Should this fail too, the claim lapses by itself.
+    release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
+    lapse: async () =>
+      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: mine }).catch(() => undefined)),
+  };
+}
+
+function storedAnswer({ body }: Found, route: Keyed["route"]): unknown {
+  if (body !== undefined) return JSON.parse(body);
+  throw notStored(route);
+}

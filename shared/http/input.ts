@@ -1,0 +1,146 @@
+import type * as z from "zod";
+
+import { InvalidInput, type ValidationError } from "../core/errors.ts";
+import { parseTags, type IfMatch } from "../core/etag.ts";
+import type { Route } from "./route.ts";
+import { inWords } from "./words.ts";
+
+/** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
+export type RawInput = {
+  params: Record<string, unknown>;
+  query: Record<string, unknown>;
+  body: unknown;
+  /** The header fields that bear on what is done; names in lower case. */
+  headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
+  /** The idempotency key of one call of a program; every write honours it, as a program is sent again as a whole. */
+  callKey?: string | undefined;
+};
+export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>> & {
+  headers: { idempotencyKey?: string; ifMatch?: IfMatch };
+};
+
+const places = { params: "path", query: "query", body: "body" } as const;
+
+/** Checks a route's whole input against its schemas; throws InvalidInput with every error and its place. */
+export function parseInput(route: Route, raw: RawInput): ParsedInput {
+  const errors: ValidationError[] = [];
+  const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: headersOf(route, raw, errors) };
+  for (const part of ["params", "query", "body"] as const) {
+    const result = route[part].safeParse(raw[part], { reportInput: true, error: inWords });
+    if (result.success) parsed[part] = result.data;
+    else addErrors(errors, places[part], result.error.issues);
+  }
+  if (errors.length > 0) throw new InvalidInput(errors);
+  return parsed;
+}
+
+/** Whether a header field may be an idempotency key. */
+export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
+
+/** The header fields a route honours. An idempotency key that it does not is as good as not sent. */
+function headersOf(
+  route: Route,
+  { headers = {}, callKey }: RawInput,
+  errors: ValidationError[],
+): ParsedInput["headers"] {
+  const parsed: ParsedInput["headers"] =
+    callKey !== undefined && route.access === "write" ? { idempotencyKey: callKey } : {};
+  const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
+  const { "idempotency-key": key, "if-match": field } = headers;
+  if (key !== undefined && route.method === "POST") {
+    if (isIdempotencyKey(key)) parsed.idempotencyKey = key;
+    else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
+  }
+  if (field !== undefined && route.etag) {
+    const tags = parseTags(field);
+    if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as ETag has them: "…"');
+    else parsed.ifMatch = { tags, of: route.etag };
+  }
+  return parsed;
+}
+
+const shownErrors = 100;
+
+/** A request can be wrong in as many places as it has members: the first hundred are told. */
+function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
+  for (const issue of issues) {
+    if (errors.length >= shownErrors) return;
+    errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
+  }
+}
+
+type Issue = z.core.$ZodIssue;
+
+const place = (path: readonly PropertyKey[]): (string | number)[] =>
+  path.map((step) => clipped(typeof step === "number" ? step : String(step)));
+
+/** A step of the way to a place; a long name is cut, as it is the caller's. */
+export const clipped = <T extends string | number>(step: T): T | string =>
+  typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
+
+/** What is said of a value as a whole, and so of one that is not there; JSON and code mode have no other way to be undefined. */
+const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
+
+/** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
+function validationErrors(part: string, issue: Issue): ValidationError[] {
+  const loc = [part, ...place(issue.path)];
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.slice(0, shownErrors).map((key) => ({
+      loc: [...loc, clipped(key)],
+      msg: "This member is not known here",
+      type: "extra_forbidden",
+    }));
+  }
+  if (aboutTheWhole.has(issue.code) && issue.input === undefined)
+    return [{ loc, msg: "This is required", type: "missing" }];
+  return [{ loc, msg: issue.message, type: typeOf(issue) }];
+}
+
+function typeOf(issue: Issue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `${issue.expected}_type`;
+    case "invalid_format":
+      return issue.format === "regex" ? "string_pattern_mismatch" : `${issue.format}_parsing`;
+    case "invalid_value":
+      return "enum";
+    case "too_small":
+      return issue.origin === "string"
+        ? "string_too_short"
+        : issue.origin === "array"
+          ? "too_short"
+          : "greater_than_equal";
+    case "too_big":
+      return issue.origin === "string" ? "string_too_long" : issue.origin === "array" ? "too_long" : "less_than_equal";
+    case "custom":
+      return typeof issue.params?.["type"] === "string" ? issue.params["type"] : "value_error";
+    default:
+      return "value_error";
+  }
+}
+
+/** The schema inside `.optional()`, `.default()` and `.nullable()`. */
+function innermost(schema: z.core.$ZodType): z.core.$ZodType {
+  const { def } = schema._zod;
+  return "innerType" in def ? innermost(def.innerType as z.core.$ZodType) : schema;
+}
+
+const integer = /^-?(0|[1-9][0-9]{0,15})$/;
+
+/** Reads the strings of a URL as the types their schema declares; what does not read stays a string and fails there. */
+export function fromStrings(shape: z.ZodObject, strings: URLSearchParams): Record<string, unknown> {
+  const read = (name: string, value: string): unknown => {
+    const schema = Object.hasOwn(shape.shape, name) ? innermost(shape.shape[name]) : undefined;
+    const type = schema?._zod.def.type;
+    if ((type === "number" || type === "int") && integer.test(value)) return Number(value);
+    if (type === "boolean" && (value === "true" || value === "false")) return value === "true";
+    return value;
+  };
+  const names = [...new Set(strings.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = strings.getAll(name).map((value) => read(name, value));
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+}

@@ -1,0 +1,52 @@
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+
+import { clock } from "../core/clock.ts";
+import { createLog, type Log, type LogFields } from "../core/log.ts";
+import type { Usage } from "../table/connection.ts";
+import { openTable, type Table } from "../table/table.ts";
+import { requestIdOf, sealed, type Response } from "./answer.ts";
+import { runtime } from "./runtime.ts";
+
+export type SideDoorWork = { table: Table; log: Log; now: () => Date };
+
+type SideDoor = {
+  /** What the log calls it. */
+  name: string;
+  /** What to answer, and what of it to log. */
+  answer: (event: APIGatewayProxyEventV2, work: SideDoorWork) => Promise<{ response: Response; fields: LogFields }>;
+  /** What to answer instead of what `answer` throws. */
+  failure: (error: unknown, requestId: string, log: Log) => Response;
+};
+
+/** The Lambda handler of a path that is no function of the API: other servers ask, with a credential of their own. */
+export const sideDoor =
+  ({ name, answer, failure }: SideDoor) =>
+  async (event: APIGatewayProxyEventV2): Promise<Response> => {
+    const startedMs = performance.now();
+    const { env, client } = runtime();
+    const requestId = requestIdOf(event);
+    const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
+    const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    let fields: LogFields = {};
+    let response: Response;
+    try {
+      ({ response, fields } = await answer(event, {
+        table: openTable(client, env.TABLE_NAME, usage),
+        log,
+        now: clock,
+      }));
+    } catch (error) {
+      response = failure(error, requestId, log);
+    }
+    log.info("request", {
+      method: event.requestContext.http.method,
+      path: event.routeKey.split(" ").at(-1),
+      status: response.statusCode,
+      duration_ms: Math.round((performance.now() - startedMs) * 10) / 10,
+      ...fields,
+      read_units: usage.readUnits,
+      write_units: usage.writeUnits,
+      table_calls: usage.calls,
+    });
+    return sealed(response, event);
+  };

@@ -1,0 +1,187 @@
+import type { Permissions } from "../auth/permissions.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Author } from "../changes/record.ts";
+import { recorder, type Claim } from "../changes/recorder.ts";
+import { InvalidInput, Problem } from "../core/errors.ts";
+import { networkOf } from "../core/network.ts";
+import type { Charge } from "../rate-limits/limiter.ts";
+import type { Table } from "../table/table.ts";
+import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
+import { answerOf, claimKey } from "./idempotency.ts";
+import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
+import type { Context, Located, Route } from "./route.ts";
+
+/** What a way in (REST, code mode) brings to every call: who is asking, from where, and what the call may use. */
+export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
+  table: Table;
+  authenticate: () => Promise<Principal>;
+  /** Charges the caller's rate limit; 429 when there is no room. */
+  charge: (what: Charge) => Promise<void>;
+  /** Whether calls of the default class are paid for already, as a program's are by its score. */
+  paid?: boolean;
+  /** Why nothing may be changed for now; undefined while everything may. */
+  readOnly?: string | undefined;
+  sourceIp?: string;
+  userAgent?: string;
+};
+
+export type Outcome = {
+  input: ParsedInput;
+  output: unknown;
+  /** The answer was stored by an earlier request with the same idempotency key. */
+  replayed: boolean;
+  /** What the caller may do in the account of the path. */
+  permissions: Permissions;
+};
+
+/**
+ * Runs one route, from any door: authenticate (401), charge the rate limit (429), parse (422), authorize
+ * (403, 404), replay or run, shape the output. Only what the output schema declares can leave.
+ */
+export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
+  // Who sends a program is known, and charged for all of its calls.
+  const principal = route.public && door.paid !== true ? stranger(door) : await door.authenticate();
+  // At the same time: a caller far from the limit does not wait for it.
+  const [charged, decided] = await Promise.allSettled([
+    chargeFor(route, raw, principal, door),
+    decide(route, raw, principal, door.table),
+  ]);
+  if (charged.status === "rejected") throw charged.reason;
+  if (door.readOnly !== undefined && route.access === "write") throw stopped(door.readOnly);
+  if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
+  requireHonoured(route, raw);
+  const { input, permissions, found } = decided.value;
+  const key = input.headers.idempotencyKey;
+  const inProgram = raw.callKey !== undefined;
+  const scopes = inProgram ? decided.value.scopes : undefined;
+  const claimed =
+    key === undefined
+      ? undefined
+      : await claimKey(door.table, { principal, route, key, input, scopes, inProgram, now: door.now() });
+  if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
+  const caller = { principal, permissions, claim: claimed, found };
+  const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
+  return { input, output, replayed: false, permissions };
+}
+
+/** 412 for a condition on a resource that has no entity tag: nothing is done as if it held (RFC 9110 §13.1.1). */
+export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick<RawInput, "headers">): void {
+  if (etag || headers?.["if-match"] === undefined) return;
+  throw new Problem("precondition_failed", "Nothing was done: `If-Match` is not honoured here. Leave the header out.");
+}
+
+const stopped = (reason: string): Problem =>
+  new Problem("read_only", reason === "" ? "Nothing can be changed for now." : reason, { retry_after: 60 });
+
+/**
+ * A call of a program that was sent again, and is refused now, may have had its effect the first time: on what it, or a
+ * later call of the program, has deleted since. Who may still do such things, where the thing was, is then answered with
+ * what is stored.
+ */
+async function refusedOrDone(
+  route: Route,
+  raw: RawInput,
+  principal: Principal,
+  { table, now }: Door,
+  refusal: unknown,
+): Promise<Outcome> {
+  const isRefused = refusal instanceof Problem || refusal instanceof InvalidInput;
+  if (raw.callKey === undefined || !isRefused) throw refusal;
+  const input = parseInput(route, raw);
+  const { idempotencyKey: key } = input.headers;
+  const done = key === undefined ? undefined : await answerOf(table, { principal, route, key, input, now: now() });
+  const permissions = done && (await mayStill(route, input, done.scopes, principal, table));
+  if (!done || !permissions) throw refusal;
+  return { input, output: done.replay, replayed: true, permissions };
+}
+
+/** Whoever calls a public route over REST: nobody in particular, told apart by their address for the rate limit. */
+const stranger = ({ sourceIp = "" }: Door): Principal => ({
+  type: "user",
+  id: `ip/${networkOf(sourceIp)}`,
+  email: "",
+  groups: [],
+});
+
+async function chargeFor(route: Route, raw: RawInput, principal: Principal, door: Door): Promise<void> {
+  const accountId = route.public ? undefined : accountIn(raw);
+  const isAccountId = accountId?.length === 36;
+  const isPaid = door.paid === true && route.limit === "default";
+  if (isPaid && !isAccountId) return;
+  await door.charge({
+    principalId: principal.id,
+    class: route.limit,
+    cost: 1,
+    onlyOwn: isPaid,
+    ...(isAccountId ? { accountId: accountId.toLowerCase() } : {}),
+  });
+}
+
+type Decided = Authorized & { input: ParsedInput };
+
+async function decide(route: Route, raw: RawInput, principal: Principal, table: Table): Promise<Decided> {
+  const input = parseInput(route, raw);
+  return { input, ...(await authorize(route, input, principal, table)) };
+}
+
+type Caller = {
+  principal: Principal;
+  permissions: Permissions;
+  claim: Claim | undefined;
+  found: Located<unknown> | undefined;
+};
+
+function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
+  const { principal, permissions, claim, found } = caller;
+  const { table, requestId, log, now, address } = door;
+  const author = authorOf(route, principal, door);
+  const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
+    typeof id === "string" ? id : undefined,
+  );
+  const targetId = found?.id ?? lastId;
+  const { ifMatch } = headers;
+  const commit = recorder({ table, accountId: accountId ?? "", author, now, claim, ifMatch, targetId });
+  const answer = async <T>(value: T): Promise<T> => {
+    await claim?.restate(value);
+    return value;
+  };
+  const keyId = claim?.id;
+  return { principal, permissions, requestId, table, commit, answer, keyId, ifMatch, log, now, address };
+}
+
+/** Who changes something. A stranger's address is nobody's business: the account's members read who did what. */
+function authorOf(route: Route, { type, id, email }: Principal, { requestId, sourceIp, userAgent }: Door): Author {
+  const action = route.name;
+  if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
+  return {
+    action,
+    actor: { type, id, email },
+    requestId,
+    ...(sourceIp === undefined ? {} : { sourceIp }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  };
+}
+
+async function run(
+  route: Route,
+  input: ParsedInput & { found: unknown },
+  context: Context,
+  claim: Claim | undefined,
+): Promise<unknown> {
+  try {
+    const result = await route.run(input, context);
+    if (claim && !claim.isSettledWith(result)) {
+      throw new Error(`${route.name} must answer with the value of the transaction that has its effect`);
+    }
+    return route.output.parse(result);
+  } catch (error) {
+    // What was done in part is not for another request with this key to go on with.
+    const isInPart = route.resumes && !isRefusal(error);
+    await (isInPart ? claim?.lapse() : claim?.release());
+    throw error;
+  }
+}
+
+/** Whether nothing was done, as the request cannot be done. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof InvalidInput || (error instanceof Problem && error.status < 500);

@@ -1,0 +1,86 @@
+import { Problem } from "../core/errors.ts";
+import { hasTag, parseTags, requireMatch, tagOf } from "../core/etag.ts";
+import { json, type Response } from "./answer.ts";
+import { fromStrings } from "./input.ts";
+import { invoke, type Outcome } from "./invoke.ts";
+import { checkFit } from "./json-body.ts";
+import { lambda, type Handler } from "./lambda.ts";
+import { weightOfType } from "./preferences.ts";
+import type { Route } from "./route.ts";
+
+/** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
+export const http = (route: Route): Handler =>
+  lambda(
+    route.name,
+    async (request, door) => {
+      const { headers } = request;
+      const raw = {
+        params: fromStrings(route.params, new URLSearchParams(request.pathParameters as Record<string, string>)),
+        query: fromStrings(route.query, queryOf(request.rawQueryString)),
+        body: request.body === undefined && takesNothing(route) ? {} : request.body,
+        headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
+      };
+      return respond(route, await invoke(route, raw, door), headers);
+    },
+    { public: route.public, checkBody: checkFit },
+  );
+
+/** The members of a query string; 400 for escapes that are no UTF-8. A second `?` belongs to the first name. */
+function queryOf(raw: string): URLSearchParams {
+  try {
+    decodeURIComponent(raw);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new Problem("malformed_request", "The query string has an escape that is not UTF-8.");
+  }
+  return new URLSearchParams(`?${raw}`);
+}
+
+/** Whether a request without a body is as good as one with an empty object. */
+const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
+
+type Headers = Record<string, string | undefined>;
+type Fields = Record<string, string>;
+
+/** Whether a request would rather have JSON than the file (RFC 9110 §12.5.1); who takes neither gets the file. */
+const prefersJson = ({ accept = "" }: Headers, type: string): boolean =>
+  weightOfType(accept, "application/json") > weightOfType(accept, type);
+
+/** The answer as a file, where the route has one and the request does not prefer JSON. */
+function asFile({ file, status }: Route, output: unknown, sent: Headers, headers: Fields): Response | undefined {
+  const made = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
+  if (!file || !made) return undefined;
+  return {
+    statusCode: status,
+    headers: {
+      ...headers,
+      "content-type": `${file.type}; charset=utf-8`,
+      "content-disposition": `attachment; filename="${made.name}"`,
+    },
+    body: made.text,
+  };
+}
+
+function respond(route: Route, { input, output, replayed }: Outcome, sent: Headers): Response {
+  const etag = route.etag && route.method !== "DELETE" ? { etag: tagOf(route.etag, output) } : undefined;
+  if (etag && route.method === "GET") {
+    requireMatch(input.headers.ifMatch, output);
+    const known = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
+    if (known !== undefined && hasTag(known, etag.etag, true)) return { statusCode: 304, headers: etag };
+  }
+  const isLater = route.later?.is(output) ?? false;
+  const location = isLater ? route.later?.location : route.location;
+  const headers: Fields = {
+    ...etag,
+    ...(route.file ? { vary: "accept" } : {}),
+    ...(location === undefined ? {} : { location: fill(location, input.params, output) }),
+    ...(replayed ? { "idempotency-replayed": "true" } : {}),
+  };
+  return asFile(route, output, sent, headers) ?? json(isLater ? 202 : route.status, output, headers);
+}
+
+/** Fills a path template with the members of the path and of what was created. */
+function fill(template: string, params: Record<string, unknown>, output: unknown): string {
+  const members: Record<string, unknown> = { ...params, ...(output as Record<string, unknown>) };
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(members[name])));
+}

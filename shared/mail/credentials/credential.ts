@@ -1,0 +1,66 @@
+import * as z from "zod";
+
+import { defineKind } from "../../changes/kind.ts";
+import { Id } from "../../core/ids.ts";
+import { line } from "../../core/text.ts";
+import { Timestamp } from "../../core/time.ts";
+import type { List } from "../../table/ranked-list.ts";
+import type { Key } from "../../table/writes.ts";
+import type { Family } from "../scoped/family.ts";
+import { MailScopeType, scopeKey, type MailScope } from "../scoped/scope.ts";
+
+/*
+ * Access patterns
+ *   master passwords of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#credentials
+ *   those that apply to a scope, to log in by                         ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
+ */
+const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
+export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
+  scopeKey(accountId, "MASTER", scope, credentialId);
+
+export const CredentialName = line({ most: 100, description: "What it is called." });
+
+export const Credential = z
+  .object({
+    id: Id.meta({ description: "The master password's id." }),
+    name: z.string().meta({ description: "What it is called." }),
+    scope_type: MailScopeType.meta({
+      description: "What it applies to: every mailbox of the account, a workspace or a domain.",
+    }),
+    scope_id: Id.meta({ description: "The id of that." }),
+    created_at: Timestamp.meta({ description: "When it was created." }),
+    updated_at: Timestamp.meta({ description: "When it last changed." }),
+    last_used_at: Timestamp.nullable().meta({
+      description: "When it was last logged in by, to a few minutes; null before.",
+    }),
+  })
+  .meta({
+    id: "MasterPassword",
+    description: "A password for sending mail from every mailbox in its scope. Only its hash is kept.",
+  });
+export type Credential = z.output<typeof Credential>;
+
+export const StoredCredential = Credential.extend({ version: z.int() });
+export type StoredCredential = z.output<typeof StoredCredential>;
+
+/** What one logs in by: apart from what is listed, as it is asked for by scope. */
+export const StoredMaster = z.object({ credential_id: z.string(), hash: z.string(), tag: z.string() });
+
+export const credentialKind = defineKind({
+  name: "credential",
+  verbs: ["created", "updated", "deleted"],
+  view: Credential,
+  own: Credential.omit({ last_used_at: true }),
+  seenWith: "credential.view",
+});
+
+export const credentials: Family<StoredCredential> = {
+  type: "credential",
+  noun: "master passwords",
+  view: "credential.view",
+  list: credentialsOf,
+  prefix: "MASTER",
+  parse: (row) => StoredCredential.parse(row),
+  perScope: 50,
+  perAccount: 1_000,
+};

@@ -1,0 +1,110 @@
+import { change } from "../../changes/kind.ts";
+import { notFound } from "../../core/errors.ts";
+import { idWithOrdinal } from "../../core/ids.ts";
+import type { PageQuery } from "../../core/page.ts";
+import type { Context } from "../../http/route.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import { appendRows } from "../../table/ranked-list.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import { loginKey } from "../mailboxes/login-key.ts";
+import { hashPassword, newPassword, passwordTag } from "../mailboxes/password.ts";
+import { placeFor } from "../scoped/add.ts";
+import { scopedById, scopedKey } from "../scoped/family.ts";
+import { listScoped } from "../scoped/list.ts";
+import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
+import type { MailScope } from "../scoped/scope.ts";
+import { credentialKind, credentials, masterKey, type Credential, type StoredCredential } from "./credential.ts";
+
+export type NewCredential = Credential & { generated_secret?: string };
+
+type Work = { table: Table; secrets: Secrets };
+
+/** Creates a master password: the given one, or one that is made and shown in this answer alone. 409 `limit_reached`, 422. */
+export async function addCredential(
+  accountId: string,
+  { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
+  { table, commit, now }: Context,
+  work: Work,
+): Promise<NewCredential> {
+  const password = value ?? newPassword();
+  const [hash, key] = await Promise.all([hashPassword(password), loginKey(accountId, work)]);
+  const tag = passwordTag(key, password);
+  return commit(async () => {
+    const { state, presence } = await placeFor(credentials, table, accountId, scope);
+    const at = now().toISOString();
+    const credential: StoredCredential = {
+      id: idWithOrdinal(state.next),
+      name,
+      scope_type: scope.type,
+      scope_id: scope.id,
+      created_at: at,
+      updated_at: at,
+      last_used_at: null,
+      version: 1,
+    };
+    return {
+      value: { ...credential, ...(value === undefined ? { generated_secret: password } : {}) },
+      writes: [
+        ...presence,
+        ...appendRows(state, [credential]),
+        {
+          put: { ...masterKey(accountId, scope, credential.id), credential_id: credential.id, hash, tag },
+          if: "absent",
+        },
+      ],
+      changes: [change(credentialKind, "created", credential.id, { after: credential })],
+    };
+  });
+}
+
+/** A page of the master passwords the principal sees, oldest first. */
+export const listCredentials = (accountId: string, page: PageQuery, context: Context) =>
+  listScoped(credentials, accountId, page, context);
+
+async function current(table: Reader, accountId: string, id: string): Promise<StoredCredential> {
+  const credential = await scopedById(credentials, table, accountId, id);
+  if (!credential) throw notFound();
+  return credential;
+}
+
+/** Renames a master password. 404. */
+export function renameCredential(
+  accountId: string,
+  id: string,
+  name: string,
+  { table, commit, now }: Context,
+): Promise<Credential> {
+  return commit(async () => {
+    const before = await current(table, accountId, id);
+    if (before.name === name) return { value: before, writes: [], changes: [], seen: before };
+    const set = { name, updated_at: now().toISOString() };
+    const after = { ...before, ...set };
+    const { version } = before;
+    return {
+      value: after,
+      // Not the whole row: somebody may log in by it meanwhile, which is noted without a version.
+      writes: [{ update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } }],
+      changes: [change(credentialKind, "updated", id, { before, after })],
+    };
+  });
+}
+
+const removed: WithThem<StoredCredential> = (gone) => ({
+  writes: [],
+  changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),
+});
+
+/** What deletes the first few master passwords of a scope that goes; `isAll` when there are no more. */
+export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: MailScope): Promise<Purge> =>
+  planScopedPurge(credentials, place, scope, removed);
+
+/** Deletes a master password, which nobody can log in by from then on, and the grants on it. 404. */
+export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const seen = await current(table, accountId, id);
+      const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, [seen], removed);
+      return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, seen };
+    });
+  }
+}

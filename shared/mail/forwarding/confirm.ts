@@ -1,0 +1,189 @@
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, Problem } from "../../core/errors.ts";
+import type { Context, Located, Subject } from "../../http/route.ts";
+import { isPassword } from "../mailboxes/password.ts";
+import { scopedById } from "../scoped/family.ts";
+import { becoming, currentRule } from "./manage.ts";
+import {
+  endedWrites,
+  getProof,
+  hashOfToken,
+  proofKey,
+  StoredToken,
+  tokenKey,
+  triesPerCode,
+  type StoredProof,
+} from "./proof.ts";
+import { isWaitingFor, ruleKind, rules, ruleView, type ForwardingRule, type StoredRule } from "./rule.ts";
+import { maskedAddress } from "./target.ts";
+
+/** Each is three writes, with its entry in the audit log. */
+const atOnce = 20;
+
+/** What becomes of a rule whose recipient agreed. */
+function agreed(accountId: string, before: StoredRule, now: Date) {
+  const at = now.toISOString();
+  const after: StoredRule = {
+    ...before,
+    verification_state: "verified",
+    verification_verified_at: at,
+    verification_expires_at: null,
+    updated_at: at,
+  };
+  const views = { before: ruleView(before, now), after: ruleView(after, now) };
+  return {
+    after,
+    writes: becoming(accountId, before, after),
+    change: change(ruleKind, "verified", before.id, views),
+  };
+}
+
+type Proved<T> = {
+  accountId: string;
+  ruleId: string;
+  isProof: (proof: StoredProof, now: Date) => boolean;
+  /** What is thrown when the proof is none any more. */
+  lost: () => Error;
+  /** What is answered of the rule. */
+  answer: (rule: ForwardingRule) => T;
+};
+
+/**
+ * Notes that a recipient agreed, to all the rules that the letter told of and that still wait for them, the one that
+ * was asked about last: with it goes the proof.
+ */
+async function agree<T>(
+  { accountId, ruleId, isProof, lost, answer }: Proved<T>,
+  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
+): Promise<T> {
+  /** The proof, as long as it is one, and the rules it covers that wait for whom it is for. */
+  const holding = async (ids: readonly string[]) => {
+    const proof = await getProof(table, accountId, ruleId);
+    if (!proof || !isProof(proof, now())) throw lost();
+    const found = await Promise.all(ids.map((id) => scopedById(rules, table, accountId, id)));
+    return { proof, waiting: found.filter((rule) => rule && isWaitingFor(rule, proof.target_email)) as StoredRule[] };
+  };
+  const { proof } = await holding([]);
+  const others = proof.covers.filter((id) => id !== ruleId);
+  for (let from = 0; from < others.length; from += atOnce) {
+    const some = others.slice(from, from + atOnce);
+    await commit(async () => {
+      const { proof: current, waiting } = await holding(some);
+      const changed = waiting.map((rule) => agreed(accountId, rule, now()));
+      if (changed.length === 0) return { value: undefined, writes: [], changes: [], partial: true };
+      return {
+        value: undefined,
+        writes: [
+          ...changed.flatMap(({ writes }) => writes),
+          { check: proofKey(accountId, ruleId), if: { version: current.version } },
+        ],
+        changes: changed.map((one) => one.change),
+        partial: true,
+      };
+    });
+  }
+  return commit(async () => {
+    const { proof: current, waiting } = await holding([ruleId]);
+    const [rule] = waiting;
+    if (!rule) throw lost();
+    const at = now();
+    const { after, writes, change: told } = agreed(accountId, rule, at);
+    return {
+      value: answer(ruleView(after, at)),
+      writes: [...writes, ...endedWrites(accountId, ruleId, current)],
+      changes: [told],
+    };
+  });
+}
+
+const deadLink =
+  "This link is not valid any more: it was used, replaced by a newer one, or is too old. Ask for a new one";
+
+/** The rule that a link's token is about. */
+export const tokenInBody: Subject<{ body: { token: string } }, { accountId: string; ruleId: string; hash: string }> = {
+  at: ["body", "token"],
+  within: [],
+  missing: deadLink,
+  find: async ({ body }, table) => {
+    const hash = hashOfToken(body.token);
+    const found = await table.get(tokenKey(hash), StoredToken);
+    if (!found) return undefined;
+    const { account_id: accountId, rule_id: ruleId } = found;
+    return { id: ruleId, accountId, scopes: [], thing: { accountId, ruleId, hash } } satisfies Located<unknown>;
+  },
+};
+
+/** Who agreed, as a stranger may see it. */
+type Agreed = { target_email: string; verification_state: "verified" };
+
+/** The recipient agrees by a link. 422 when it is not valid any more. */
+export const agreeByToken = (
+  { accountId, ruleId, hash }: { accountId: string; ruleId: string; hash: string },
+  context: Context,
+): Promise<Agreed> =>
+  agree(
+    {
+      accountId,
+      ruleId,
+      isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
+      lost: () => new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]),
+      answer: ({ target_email }) => ({ target_email: maskedAddress(target_email), verification_state: "verified" }),
+    },
+    context,
+  );
+
+const reasons = {
+  wrong: "This is not the code of the last mail.",
+  no_tries_left: "The code was tried too often, and is of no use any more: send a new one.",
+  expired: "The code is older than 15 minutes: send a new one.",
+  not_sent: "No mail with a code has gone out yet: wait a moment, or send one.",
+} as const;
+
+const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
+  const left = `${triesLeft} ${triesLeft === 1 ? "try is" : "tries are"} left.`;
+  const detail = reason === "wrong" && triesLeft > 0 ? `${reasons.wrong} ${left}` : reasons[reason];
+  return new Problem("verification_failed", detail, { reason, tries_left: triesLeft });
+};
+
+/**
+ * The recipient agrees by the code that the customer enters. The try counts before the code is looked at. 404, 409
+ * `verification_failed`, `verification_not_needed`.
+ */
+export async function agreeByCode(
+  accountId: string,
+  ruleId: string,
+  code: string,
+  context: Context,
+): Promise<ForwardingRule> {
+  const { table } = context;
+  const rule = await currentRule(table, accountId, ruleId);
+  if (rule.verification_state !== "pending") {
+    throw new Problem("verification_not_needed", `${rule.target_email} needs no code.`);
+  }
+  const { hash, triesLeft } = await countTry(accountId, ruleId, context);
+  if (!(await isPassword(code, hash))) throw failed(triesLeft > 0 ? "wrong" : "no_tries_left", triesLeft);
+  const isProof = ({ code_hash }: StoredProof): boolean => code_hash === hash;
+  return agree({ accountId, ruleId, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
+}
+
+/** Counts one more try of the code there is; throws when there is none that may be tried. */
+function countTry(
+  accountId: string,
+  ruleId: string,
+  { table, commit, now }: Context,
+): Promise<{ hash: string; triesLeft: number }> {
+  return commit(async () => {
+    const proof = await getProof(table, accountId, ruleId);
+    const { code_hash: hash, code_expires_at = "", tries = 0 } = proof ?? {};
+    if (hash === undefined || proof?.state === "refused") throw failed("not_sent");
+    if (tries >= triesPerCode) throw failed("no_tries_left");
+    if (code_expires_at <= now().toISOString()) throw failed("expired");
+    return {
+      value: { hash, triesLeft: triesPerCode - tries - 1 },
+      writes: [{ update: proofKey(accountId, ruleId), add: { tries: 1 }, if: { code_hash: hash, tries } }],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+}

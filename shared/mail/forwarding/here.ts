@@ -1,0 +1,69 @@
+import * as z from "zod";
+
+import { domainKey, holderKey, nameKey, StoredDomain } from "../../domains/domain.ts";
+import { StoredHolder } from "../../domains/holder.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Item } from "../../table/writes.ts";
+import type { FoundMailbox } from "../mailboxes/find.ts";
+import { readAddress } from "../mailboxes/local-part.ts";
+import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
+
+const Pointer = z.object({ domain_id: z.string() });
+
+/** The local part without what stands behind a plus: mail to ada+lists comes to ada. */
+export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
+
+/** What an address is in an account: of a domain that it has, proved or only said to be its own, and maybe a mailbox's. */
+export type Place = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
+
+/**
+ * What addresses are in an account, of those whose domain it has: their own mailbox, by one of its addresses, or that
+ * of the catch-all, as mail comes. Three round trips for however many addresses.
+ */
+export async function placesIn(
+  table: Reader,
+  accountId: string,
+  addresses: readonly string[],
+): Promise<Map<string, Place>> {
+  const asked = [...new Set(addresses)].flatMap((address) => {
+    const read = readAddress(address);
+    return read ? [{ address, local: withoutTag(read.local), name: read.domain }] : [];
+  });
+  const pointers = await table.getMany(asked.map(({ name }) => nameKey(accountId, name)));
+  const located = asked.flatMap((one, index) => {
+    const pointer = pointers[index];
+    return pointer ? [{ ...one, domainId: Pointer.parse(pointer).domain_id }] : [];
+  });
+  const keys = located.map(({ name, domainId, local }) => [
+    domainKey(accountId, domainId),
+    holderKey(name),
+    addressKey(accountId, domainId, local),
+    addressKey(accountId, domainId, anyLocal),
+  ]);
+  const items = await table.getMany(keys.flat());
+  const found = located.flatMap(({ address, domainId }, index) => {
+    const place = placeOf(accountId, domainId, items.slice(index * 4, index * 4 + 4));
+    return place ? [{ address, ...place }] : [];
+  });
+  const rows = await table.getMany(found.map(({ owner }) => mailboxKey(accountId, owner ?? "")));
+  return new Map(
+    found.map(({ address, domain, isProved, owner }, index) => {
+      const mailbox = rows[index] && StoredMailbox.parse(rows[index]);
+      const isThere = mailbox !== undefined && mailbox.id === owner;
+      return [address, { domain, isProved, ...(isThere ? { mailbox: { mailbox, domain } } : {}) }];
+    }),
+  );
+}
+
+function placeOf(accountId: string, domainId: string, [row, held, own, all]: readonly (Item | undefined)[]) {
+  const domain = row && StoredDomain.parse(row);
+  if (domain?.id !== domainId || !domain.is_open) return undefined;
+  const holder = held && StoredHolder.parse(held);
+  const isHeld = holder?.account_id === accountId && holder.domain_id === domainId && holder.firm;
+  const owner = own ?? all;
+  return {
+    domain,
+    isProved: isHeld && domain.verified_at !== null,
+    owner: owner && StoredAddress.parse(owner).mailbox_id,
+  };
+}

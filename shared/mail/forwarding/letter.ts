@@ -1,0 +1,140 @@
+import { escaped } from "../../core/html.ts";
+import type { Letter } from "../../providers/mail/mail.ts";
+
+/** Whose mail is to be copied: all of it, or that of domains by their names, and of others whose names are not told. */
+export type LetterScope = { isAll: boolean; domains: readonly string[]; hasOthers: boolean };
+
+export type Asked = {
+  accountName: string;
+  scope: LetterScope;
+  /** The page that confirms, with its token. */
+  link: string;
+  code: string;
+  linkHours: number;
+  codeMinutes: number;
+};
+
+const subject = "Confirm that copies of mail may come to this address";
+
+const longestName = 100;
+
+/** A name in one line, of a length that leaves the letter ours. */
+const shortened = (name: string): string => {
+  const characters = Array.from(name.replaceAll(/\s+/g, " "));
+  return characters.length <= longestName
+    ? characters.join("")
+    : `${characters.slice(0, longestName).join("").trimEnd()}…`;
+};
+
+const shownNames = 5;
+
+function whatOf({ isAll, domains, hasOthers }: LetterScope, shown: (text: string) => string): string {
+  if (isAll) return "copies of all mail that comes to its mailboxes";
+  const names = domains.slice(0, shownNames).map(shown);
+  const more = domains.length - names.length;
+  const parts = [
+    ...names,
+    ...(more > 0 ? [`${more} more of its domains`] : []),
+    ...(hasOthers ? [names.length === 0 ? "some of its domains" : "some more of its domains"] : []),
+  ];
+  return `copies of the mail that comes to ${new Intl.ListFormat("en").format(parts)}`;
+}
+
+/** What the letter says, for both of its parts; `shown` makes what customers wrote harmless. */
+function sentences({ accountName, scope, linkHours, codeMinutes }: Asked, shown: (text: string) => string) {
+  return {
+    request: `“${shown(shortened(accountName))}”, a customer of Hosted Mail, would like to send ${whatOf(scope, shown)} to you, at this address.`,
+    choice: "If you want that, open this page and confirm it there:",
+    linkEnds: `The link works once, within ${linkHours} hours.`,
+    ignore:
+      "If you do not know what this is about, you can safely ignore this mail. As long as nobody confirms it, no copies are sent to you, and the request ends by itself.",
+    code: "Did you ask for this yourself? Then you can also tell this code to the person there who sets it up with you:",
+    codeEnds: `The code works once, within ${codeMinutes} minutes. Give it to nobody else: whoever has it can confirm for you.`,
+    about:
+      "The name in quotation marks is the one that our customer chose; we have not checked it. A program sent this mail, and nobody reads replies to it.",
+  };
+}
+
+function textOf(asked: Asked): string {
+  const says = sentences(asked, (text) => text);
+  return `Hello,
+
+${says.request}
+
+${says.choice}
+
+${asked.link}
+
+${says.linkEnds}
+
+${says.ignore}
+
+${says.code}
+
+    ${asked.code}
+
+${says.codeEnds}
+
+-- 
+${says.about}
+`;
+}
+
+/** Some programs make links of whatever looks like one: this is where a customer's text would be. */
+const unlinked = (text: string): string =>
+  escaped(text).replaceAll(/[.:/@]/g, (character) => `<span>${character}</span>`);
+
+// No colours but the button's and the lines': the rest is the reader's own, be it dark or light.
+const styles = {
+  body: "margin:0;padding:24px 16px;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif",
+  main: "max-width:560px;margin:0 auto;overflow-wrap:anywhere",
+  paragraph: "margin:0 0 16px",
+  button:
+    "display:inline-block;padding:12px 24px;border-radius:6px;background:#0b5fff;color:#ffffff;font-weight:600;text-decoration:none",
+  small: "margin:0 0 16px;font-size:14px",
+  box: "margin:24px 0;padding:16px 16px 0;border:1px solid #8a94a0;border-radius:6px",
+  code: "margin:0 0 16px;font:600 28px/1.2 ui-monospace,Menlo,Consolas,monospace;letter-spacing:4px",
+  foot: "margin:24px 0 0;padding-top:16px;border-top:1px solid #8a94a0;font-size:14px",
+} as const;
+
+function htmlOf(asked: Asked): string {
+  const says = sentences(asked, unlinked);
+  const link = escaped(asked.link);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${subject}</title>
+</head>
+<body style="${styles.body}">
+<div style="${styles.main}" role="article" lang="en">
+<p style="${styles.paragraph}">Hello,</p>
+<p style="${styles.paragraph}">${says.request}</p>
+<p style="${styles.paragraph}">${says.choice}</p>
+<p style="${styles.paragraph}"><a href="${link}" style="${styles.button}">Review and confirm</a></p>
+<p style="${styles.small}">${says.linkEnds} It leads to:<br><a href="${link}">${link}</a></p>
+<p style="${styles.paragraph}">${says.ignore}</p>
+<div style="${styles.box}">
+<p style="${styles.paragraph}">${says.code}</p>
+<p style="${styles.code}">${escaped(asked.code)}</p>
+<p style="${styles.small}">${says.codeEnds}</p>
+</div>
+<p style="${styles.foot}">${says.about}</p>
+</div>
+</body>
+</html>
+`;
+}
+
+/**
+ * The mail that asks somebody whether copies of a customer's mail may come to them: a person who may never have heard of
+ * us. What customers wrote in it is no markup and, in the HTML part, no link; the subject has none of it.
+ */
+export const verificationLetter = (asked: Asked): Pick<Letter, "subject" | "text" | "html"> => ({
+  subject,
+  text: textOf(asked),
+  html: htmlOf(asked),
+});

@@ -1,0 +1,49 @@
+import * as z from "zod";
+
+import { Id } from "../../core/ids.ts";
+import { pageQuery } from "../../core/page.ts";
+import { domainByRef } from "../../domains/find.ts";
+import { DomainRef } from "../../domains/name.ts";
+import type { Context } from "../../http/route.ts";
+import { listScoped } from "../scoped/list.ts";
+import { ForwardingRule, rules, ruleView, type StoredRule } from "./rule.ts";
+import { TargetEmail } from "./target.ts";
+
+export const RuleQuery = z.strictObject({
+  ...pageQuery,
+  domain: DomainRef.optional().meta({ description: "Only rules for this domain, by its name or id." }),
+  workspace_id: Id.optional().meta({ description: "Only rules for this workspace." }),
+  target_email: TargetEmail.optional().meta({ description: "Only rules to this address." }),
+  active: z.boolean().optional().meta({ description: "Only rules that are switched on, or off." }),
+  verification_state: ForwardingRule.shape.verification_state
+    .optional()
+    .meta({ description: "Only rules in this state." }),
+});
+type RuleQuery = z.output<typeof RuleQuery>;
+
+/** What keeps the rules that are asked for; undefined when all are. All that is given must hold. */
+async function filterOf(accountId: string, query: RuleQuery, { table, now }: Context) {
+  const { domain: ref, workspace_id, target_email, active, verification_state } = query;
+  const isAll = [ref, workspace_id, target_email, active, verification_state].every((given) => given === undefined);
+  if (isAll) return undefined;
+  const domain = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
+  const at = now();
+  return (rule: StoredRule): boolean =>
+    (ref === undefined || (rule.scope_type === "domain" && rule.scope_id === domain?.id)) &&
+    (workspace_id === undefined || (rule.scope_type === "workspace" && rule.scope_id === workspace_id)) &&
+    (target_email === undefined || rule.target_email === target_email) &&
+    (active === undefined || rule.active === active) &&
+    (verification_state === undefined || ruleView(rule, at).verification_state === verification_state);
+}
+
+/** A page of the rules the principal sees that fit the query, oldest first. */
+export async function listRules(
+  accountId: string,
+  query: RuleQuery,
+  context: Context,
+): Promise<{ items: ForwardingRule[]; total: number }> {
+  const keep = await filterOf(accountId, query, context);
+  const { items, total } = await listScoped(rules, accountId, query, context, keep);
+  const at = context.now();
+  return { items: items.map((rule) => ruleView(rule, at)), total };
+}

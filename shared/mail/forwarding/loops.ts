@@ -1,0 +1,84 @@
+import { covers } from "../../auth/permissions.ts";
+import { Problem } from "../../core/errors.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { FoundMailbox } from "../mailboxes/find.ts";
+import { scopesAround, type MailScope } from "../scoped/scope.ts";
+import { placesIn } from "./here.ts";
+import { placeKey, StoredPlace } from "./rule.ts";
+
+/** Where the rules of a scope send copies, whether or not any flow now. */
+export async function placesOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredPlace[]> {
+  const { PK, SK } = placeKey(accountId, scope);
+  return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredPlace.parse(row));
+}
+
+export const isSameScope = (one: MailScope, other: MailScope): boolean =>
+  one.type === other.type && one.id === other.id;
+
+type Planned = { id?: string; scope: MailScope; target: string };
+type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
+
+/**
+ * The rules by which copies of a rule would come back to it, over other scopes; undefined when they do not. The rules
+ * of one scope are no way back to each other: all of them send their copies of the same mail. Nor does a rule send copies
+ * of its own target's mail.
+ */
+async function wayBack(table: Reader, accountId: string, planned: Planned): Promise<readonly string[] | undefined> {
+  const first = (await placesIn(table, accountId, [planned.target])).get(planned.target)?.mailbox;
+  if (!first) return undefined;
+  const seen = new Set<string>();
+  let steps: Step[] = [{ mailbox: first, by: planned.scope, path: [] }];
+  while (steps.length > 0) {
+    const next: Step[] = [];
+    for (const { mailbox, by, path } of steps) {
+      const around = scopesAround(accountId, mailbox.domain);
+      const isElsewhere = mailbox.mailbox.id !== first.mailbox.id;
+      const isBack = isElsewhere && around.some((scope) => isSameScope(scope, planned.scope));
+      if (isBack) return path;
+      next.push(...(await stepsFrom(table, accountId, { mailbox, by, path }, planned, seen)));
+    }
+    steps = next;
+  }
+  return undefined;
+}
+
+/** Where the copies of a mailbox's mail go that are made by rules of other scopes than the copy came by. */
+async function stepsFrom(
+  table: Reader,
+  accountId: string,
+  { mailbox: { mailbox, domain }, by, path }: Step,
+  { id: plannedId }: Planned,
+  seen: Set<string>,
+): Promise<Step[]> {
+  const scopes = scopesAround(accountId, domain).filter((scope) => !isSameScope(scope, by));
+  const found = await Promise.all(
+    scopes.map(async (scope) => (await placesOf(table, accountId, scope)).map((place) => ({ scope, place }))),
+  );
+  const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !seen.has(rule_id));
+  for (const { place } of fresh) seen.add(place.rule_id);
+  const targets = await placesIn(
+    table,
+    accountId,
+    fresh.map(({ place }) => place.target_email),
+  );
+  return fresh.flatMap(({ scope, place: { rule_id, target_email } }) => {
+    const target = targets.get(target_email)?.mailbox;
+    return target && target.mailbox.id !== mailbox.id ? [{ mailbox: target, by: scope, path: [...path, rule_id] }] : [];
+  });
+}
+
+/** 409 `forwarding_loop` where copies of a rule would come back to it through rules of other scopes. */
+export async function requireNoLoop(
+  accountId: string,
+  planned: Planned,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<void> {
+  const path = await wayBack(table, accountId, planned);
+  if (!path) return;
+  throw new Problem(
+    "forwarding_loop",
+    "Copies would come back to where they come from, through other rules. Send them elsewhere, or change those rules.",
+    covers(permissions, "forwarding.view", []) ? { conflicts_with: [...path] } : {},
+  );
+}

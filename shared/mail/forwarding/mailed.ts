@@ -1,0 +1,72 @@
+import * as z from "zod";
+
+import { dayOf, plusDays, startOf } from "../../core/days.ts";
+import { Problem } from "../../core/errors.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { mailedKey } from "./target.ts";
+
+/*
+ * Access patterns
+ *   when mails were sent to an address, by all accounts     MAILED#<SHA-256 of the address> / MAILED
+ *   how many mails an account had sent on a day, to anybody   ACCOUNT#<id> / LETTERS#<day>
+ */
+const lettersKey = (accountId: string, now: Date): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `LETTERS#${dayOf(now)}`,
+});
+
+const pauseMs = 60_000;
+const dayMs = 86_400_000;
+const perTarget = 5;
+const perAccount = 200;
+
+/** How long no mail may go out, and because of which limit. */
+export type Wait = { waitMs: number; limit: string };
+
+const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
+const Letters = z.object({ count: z.int() });
+
+/**
+ * Whether an account may have an address mailed to now, and the writes that note that it is; else when it may, in
+ * milliseconds: an address gets a mail a minute and five a day, whoever asks for them, and an account sends 200 a day.
+ */
+export async function mayMail(
+  table: Reader,
+  accountId: string,
+  email: string,
+  now: Date,
+): Promise<{ notes: Write[] } | Wait> {
+  const [key, day] = [mailedKey(email), lettersKey(accountId, now)];
+  const [mailed, letters] = await Promise.all([table.get(key, Mailed), table.get(day, Letters)]);
+  const { at, version } = mailed ?? { at: [], version: 0 };
+  const nowMs = now.getTime();
+  const today = at.filter((one) => Date.parse(one) > nowMs - dayMs);
+  const forDay = waitFor(today.at(-perTarget), dayMs, nowMs);
+  if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails a day` };
+  const forPause = waitFor(today.at(-1), pauseMs, nowMs);
+  if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute" };
+  const count = letters?.count ?? 0;
+  const tomorrow = startOf(plusDays(dayOf(now), 1)).getTime();
+  if (count >= perAccount) return { waitMs: tomorrow - nowMs, limit: `an account sends ${perAccount} mails a day` };
+  const ttl = Math.ceil((nowMs + 2 * dayMs) / 1_000);
+  return {
+    notes: [
+      {
+        put: { ...key, at: [...today, now.toISOString()], version: version + 1, ttl },
+        if: version === 0 ? "absent" : { version },
+      },
+      { put: { ...day, count: count + 1, ttl }, if: letters ? { count } : "absent" },
+    ],
+  };
+}
+
+/** How long it is until so many milliseconds have passed since an instant; nothing without one. */
+const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
+  since === undefined ? 0 : Date.parse(since) + ms - nowMs;
+
+/** 429: there were mails enough. */
+export function tooManyMails({ waitMs, limit }: Wait): Problem {
+  const retry_after = Math.max(1, Math.ceil(waitMs / 1_000));
+  return new Problem("rate_limited", `No mail was sent: ${limit}. Try again in ${retry_after} s.`, { retry_after });
+}

@@ -1,0 +1,161 @@
+import { covers } from "../../auth/permissions.ts";
+import { change, type Change } from "../../changes/kind.ts";
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { idWithOrdinal } from "../../core/ids.ts";
+import { scopesOfDomain } from "../../domains/find.ts";
+import type { Context } from "../../http/route.ts";
+import { appendRows } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { scopesOfMailbox } from "../mailboxes/find.ts";
+import { placeFor } from "../scoped/add.ts";
+import { scopedById, scopedKey } from "../scoped/family.ts";
+import type { MailScope } from "../scoped/scope.ts";
+import { placesIn } from "./here.ts";
+import { placesOf, requireNoLoop } from "./loops.ts";
+import { planNewTarget, planRequest } from "./request.ts";
+import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
+
+/** The rule as it is now. 404. */
+export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
+  const rule = await scopedById(rules, table, accountId, id);
+  if (!rule) throw notFound();
+  return rule;
+}
+
+/** The writes that make a rule another one, provided it is as it was read. */
+export function becoming(accountId: string, before: StoredRule, after: StoredRule): Write[] {
+  const { id, version } = before;
+  return [
+    {
+      put: { ...scopedKey(rules, accountId, id), ...after, version: version + 1 },
+      if: { id, version },
+    },
+    placeWrite(accountId, after),
+  ];
+}
+
+/**
+ * The domain of the account that a target is a mailbox of, if the caller may see that: others are asked as anybody is.
+ * 422 for an address of such a domain that nobody has.
+ */
+async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
+  const { domain, isProved = false, mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
+  if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) return mailbox.domain.id;
+  if (!domain || mailbox || !isProved || !covers(permissions, "mailbox.view", scopesOfDomain(domain))) return undefined;
+  const msg = `${domain.name} is a domain of this account, and nobody has this address there: create its mailbox first`;
+  throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "not_found" }]);
+}
+
+/** 409 where the scope has a rule to the target, or copies would come back to it. */
+async function requireFit(
+  accountId: string,
+  rule: { id?: string; scope: MailScope; target: string },
+  context: Context,
+): Promise<void> {
+  const beside = await placesOf(context.table, accountId, rule.scope);
+  const same = beside.find(({ rule_id, target_email }) => target_email === rule.target && rule_id !== rule.id);
+  if (same) {
+    const detail = `There is a rule for this mail to ${rule.target} already.`;
+    throw new Problem("forwarding_exists", detail, { conflicts_with: same.rule_id });
+  }
+  await requireNoLoop(accountId, rule, context);
+}
+
+/** Creates a rule; a mail asks the recipient unless that is a mailbox of the account. 409 `forwarding_exists`, `forwarding_loop`, `limit_reached`, `domain_not_ready`. */
+export function addRule(
+  accountId: string,
+  { scope, target }: { scope: MailScope; target: string },
+  context: Context,
+): Promise<ForwardingRule> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const { state, presence } = await placeFor(rules, table, accountId, scope);
+    await requireFit(accountId, { scope, target }, context);
+    const at = now();
+    const blank: StoredRule = {
+      id: idWithOrdinal(state.next),
+      scope_type: scope.type,
+      scope_id: scope.id,
+      target_email: target,
+      active: true,
+      verification_required: true,
+      verification_state: "pending",
+      status_reason: null,
+      verification_sent_at: null,
+      verification_expires_at: null,
+      verification_verified_at: null,
+      created_at: at.toISOString(),
+      updated_at: at.toISOString(),
+      version: 1,
+    };
+    const planned = await planNewTarget(table, accountId, blank, await homeOf(accountId, target, context), at);
+    const { rule } = planned;
+    const view = ruleView(rule, at);
+    return {
+      value: view,
+      writes: [...presence, ...appendRows(state, [rule]), placeWrite(accountId, rule), ...planned.writes],
+      changes: [change(ruleKind, "created", rule.id, { after: view }), ...planned.changes],
+    };
+  });
+}
+
+type Step = { rule: StoredRule; writes: Write[]; changes: Change[]; verb?: "updated" | "paused" | "resumed" };
+
+/** Makes a rule what `step` makes of it; nothing where that is the rule as it is. */
+function changeRule(
+  accountId: string,
+  id: string,
+  { table, commit, now }: Context,
+  step: (rule: StoredRule, now: Date) => Promise<Step> | Step,
+): Promise<ForwardingRule> {
+  return commit(async () => {
+    const before = await currentRule(table, accountId, id);
+    const at = now();
+    const { rule, writes, changes, verb } = await step(before, at);
+    const seen = ruleView(before, at);
+    if (rule === before) return { value: seen, writes: [], changes: [], seen };
+    const after = { ...rule, updated_at: at.toISOString() };
+    const view = ruleView(after, at);
+    const own = verb ? [change(ruleKind, verb, id, { before: seen, after: view })] : [];
+    return { value: view, writes: [...becoming(accountId, before, after), ...writes], changes: [...own, ...changes] };
+  });
+}
+
+/** Sends a rule's copies elsewhere, where its recipient has to agree again. 404, 409 `forwarding_exists`, `forwarding_loop`. */
+export const retarget = (accountId: string, id: string, target: string, context: Context): Promise<ForwardingRule> =>
+  changeRule(accountId, id, context, async (before, at) => {
+    if (before.target_email === target) return { rule: before, writes: [], changes: [] };
+    await requireFit(accountId, { id, scope: scopeOf(before), target }, context);
+    const home = await homeOf(accountId, target, context);
+    const moved = { ...before, target_email: target };
+    return { ...(await planNewTarget(context.table, accountId, moved, home, at)), verb: "updated" };
+  });
+
+/** Pauses or resumes a rule. 404. */
+export const setActive = (accountId: string, id: string, active: boolean, context: Context): Promise<ForwardingRule> =>
+  changeRule(accountId, id, context, (before) => ({
+    rule: before.active === active ? before : { ...before, active },
+    writes: [],
+    changes: [],
+    verb: active ? "resumed" : "paused",
+  }));
+
+/**
+ * Has the recipient of a rule asked, again if need be. A target that is a mailbox of the account by now needs nobody's
+ * agreement, and one that was and is no more does. 404, 409 `verification_not_needed`, 429.
+ */
+export const requestVerification = (accountId: string, id: string, context: Context): Promise<ForwardingRule> =>
+  changeRule(accountId, id, context, async (before, at) => {
+    const { target_email: target, verification_state: state } = before;
+    if (state === "verified") throw notNeeded(`${target} has agreed already`);
+    const home = await homeOf(accountId, target, context);
+    if (home !== undefined && home === before.target_domain_id)
+      throw notNeeded(`${target} is a mailbox of this account`);
+    if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), at);
+    return { ...(await planNewTarget(context.table, accountId, before, home, at)), verb: "updated" };
+  });
+
+const withoutHome = ({ target_domain_id: _, ...rule }: StoredRule): StoredRule => rule;
+
+const notNeeded = (why: string): Problem => new Problem("verification_not_needed", `${why}: no mail is needed.`);

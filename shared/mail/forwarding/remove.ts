@@ -1,0 +1,37 @@
+import { change } from "../../changes/kind.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
+import type { MailScope } from "../scoped/scope.ts";
+import { currentRule } from "./manage.ts";
+import { endedWrites, getProof } from "./proof.ts";
+import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
+
+type Place = { table: Reader; accountId: string; now: Date };
+
+/** What their recipients were asked goes with rules. */
+const withProofs =
+  ({ table, accountId, now }: Place): WithThem<StoredRule> =>
+  async (gone) => {
+    const proofs = await Promise.all(gone.map(({ id }) => getProof(table, accountId, id)));
+    return {
+      writes: gone.flatMap(({ id }, index) => endedWrites(accountId, id, proofs[index])),
+      changes: gone.map((before) => change(ruleKind, "deleted", before.id, { before: ruleView(before, now) })),
+    };
+  };
+
+/** What deletes the first few rules of a scope that goes; `isAll` when there are no more. */
+export const planRulePurge = (place: Place, scope: MailScope): Promise<Purge> =>
+  planScopedPurge(rules, place, scope, withProofs(place));
+
+/** Deletes a rule: no copies go out from then on, and its link and code are of no use. 404. */
+export async function deleteRule(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const place = { table, accountId, now: now() };
+      const rule = await currentRule(table, accountId, id);
+      const { isAll, ...planned } = await planScopedRemoval(rules, place, [rule], withProofs(place));
+      return { value: !isAll, ...planned, seen: ruleView(rule, place.now) };
+    });
+  }
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+
+import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { change } from "../../changes/kind.ts";
+import { recorder } from "../../changes/recorder.ts";
+import type { Log } from "../../core/log.ts";
+import { domainsAmong } from "../../domains/among.ts";
+import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
+import { readRows } from "../../table/ranked-list.ts";
+import type { Table } from "../../table/table.ts";
+import { hashPassword } from "../mailboxes/password.ts";
+import { scopedById } from "../scoped/family.ts";
+import { verificationLetter } from "./letter.ts";
+import { becoming } from "./manage.ts";
+import {
+  codeMinutes,
+  getProof,
+  hashOfToken,
+  linkHours,
+  newCode,
+  newToken,
+  proofKey,
+  tokenKey,
+  ttlOf,
+  type StoredProof,
+} from "./proof.ts";
+import { isWaitingFor, ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
+
+export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
+
+/** Longer than the worker lives. */
+const leaseMs = 60_000;
+
+type Secrets = { token: string; code: string };
+type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
+
+/**
+ * Sends the mail that a rule's recipient is asked by, if one is to go out: with a new link and code, which are nowhere
+ * but in it. Called again it sends none, unless it died before it knew that the mail was taken. Rejects when it has to
+ * be called again: 503, or while another worker is at it.
+ */
+export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
+  const account = await work.table.get(accountKey(accountId), StoredAccount);
+  if (account?.status !== "active" && account?.status !== "past_due") return;
+  const secrets = { token: newToken(), code: newCode() };
+  const taken = await takeUp(accountId, ruleId, secrets, work);
+  if (!taken) return;
+  const { rule, version } = taken;
+  const settle = (state: StoredProof["state"]) =>
+    work.table.attempt({ update: proofKey(accountId, ruleId), set: { state, lease_until: "" }, if: { version } });
+  try {
+    const letter = await letterFor(account, taken.covered, secrets, work);
+    await work.mail.send({ id: `${ruleId}.${version}`, to: rule.target_email, ...letter });
+  } catch (error) {
+    if (!(error instanceof MailRefused)) {
+      await settle("asked").catch(() => undefined);
+      throw error;
+    }
+    work.log.info("mail refused", { account_id: accountId, forwarding_id: ruleId });
+    await settle("refused");
+    return giveUp(accountId, rule, work);
+  }
+  await settle("mailed");
+}
+
+/**
+ * Keeps the hashes of a new link and code, in place of those before, with who they are for and what they agree to;
+ * undefined when no mail is to go out. Throws while another worker is at it.
+ */
+async function takeUp(
+  accountId: string,
+  ruleId: string,
+  { token, code }: Secrets,
+  { table, now }: SendWork,
+): Promise<Taken | undefined> {
+  const [token_hash, code_hash] = [hashOfToken(token), await hashPassword(code)];
+  return table.commit(async () => {
+    const nothing = { value: undefined, writes: [] };
+    const [proof, rule] = await Promise.all([
+      getProof(table, accountId, ruleId),
+      scopedById(rules, table, accountId, ruleId),
+    ]);
+    const at = now();
+    const isAsked = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
+    if (!isAsked || !rule || !isWaitingFor(rule, proof.target_email)) return nothing;
+    if (proof.state === "sending" && proof.lease_until > at.toISOString()) throw new Error("it is being sent");
+    const { version, expires_at, target_email } = proof;
+    const covered = [rule, ...(await othersWaiting(table, accountId, rule))].slice(0, mostCovered);
+    const set = {
+      state: "sending",
+      lease_until: later(at, leaseMs),
+      covers: covered.map(({ id }) => id),
+      token_hash,
+      code_hash,
+      code_expires_at: later(at, codeMinutes * 60_000),
+      tries: 0,
+    };
+    const known = { account_id: accountId, rule_id: ruleId, ttl: ttlOf(expires_at) };
+    return {
+      value: { version: version + 1, rule, covered },
+      // Whoever sends the rule's copies elsewhere meanwhile replaces the proof.
+      writes: [
+        { update: proofKey(accountId, ruleId), set, add: { version: 1 }, if: { version, target_email } },
+        { put: { ...tokenKey(token_hash), ...known } },
+      ],
+    };
+  });
+}
+
+/** How many rules one letter tells of. */
+const mostCovered = 100;
+
+/** The other rules of the account that wait for the same recipient. */
+async function othersWaiting(table: Table, accountId: string, { id, target_email }: StoredRule): Promise<StoredRule[]> {
+  const { rows } = await readRows(table, rules.list(accountId), { skip: 0, take: rules.perAccount });
+  return rows.map(rules.parse).filter((rule) => rule.id !== id && isWaitingFor(rule, target_email));
+}
+
+const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
+
+async function letterFor(
+  { id: accountId, name: accountName }: StoredAccount,
+  covered: readonly StoredRule[],
+  { token, code }: Secrets,
+  { table, publicUrl }: SendWork,
+) {
+  const ids = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
+  const domains = await domainsAmong(table, accountId, ids);
+  // Anybody can connect any name: only one that was proved may stand in a letter of ours.
+  const names = domains.flatMap(({ name, verified_at }) => (verified_at === null ? [] : [name]));
+  return verificationLetter({
+    accountName,
+    scope: {
+      isAll: covered.some(({ scope_type }) => scope_type === "account"),
+      domains: names,
+      hasOthers: names.length < covered.length,
+    },
+    link: `${publicUrl}/verify#${token}`,
+    code,
+    linkHours,
+    codeMinutes,
+  });
+}
+
+/** An address that mail cannot be sent to: nobody there can agree, which the rule says. */
+function giveUp(accountId: string, { id, target_email }: StoredRule, { table, now }: SendWork): Promise<void> {
+  const author = {
+    action: "system: forwarding",
+    actor: { type: "system" as const, id: "forwarding" },
+    requestId: randomUUID(),
+  };
+  return recorder({ table, accountId, author, now })(async () => {
+    const before = await scopedById(rules, table, accountId, id);
+    const isSame = before?.target_email === target_email && before.verification_state === "pending";
+    if (!isSame) return { value: undefined, writes: [], changes: [] };
+    const at = now();
+    const after = {
+      ...before,
+      status_reason: "The mail to this address was refused: nobody can be reached there. Choose another target.",
+      verification_sent_at: null,
+      verification_expires_at: at.toISOString(),
+      updated_at: at.toISOString(),
+    };
+    const views = { before: ruleView(before, at), after: ruleView(after, at) };
+    return {
+      value: undefined,
+      writes: becoming(accountId, before, after),
+      changes: [change(ruleKind, "verification_failed", id, views)],
+    };
+  });
+}

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+
+import * as z from "zod";
+
+import type { Key } from "../../table/writes.ts";
+import { readAddress } from "../mailboxes/local-part.ts";
+
+const longest = 254;
+
+/** Special-use names (RFC 6761 and its registry) that a network may have of its own. */
+const inside = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
+
+/** What is wrong with a text as an address that mail can be sent to (RFC 5321 §4.1.2, without quoted local parts). */
+function faultOf(given: string): string | undefined {
+  if (given.trim().length > longest) return `An address has ${longest} characters at most`;
+  const read = readAddress(given);
+  if (!read) return "Write one address, such as ada@example.com";
+  if (/[^\x21-\x7e]/.test(read.local)) return "Only ASCII is possible before the @";
+  // Without % and !, by which old mail servers were told to pass mail on to others.
+  if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
+    return "The part before the @ is not one that mail can be sent to";
+  }
+  const last = read.domain.split(".").at(-1) ?? "";
+  if (inside.has(last)) return `Names under .${last} are not on the public internet`;
+  return `${read.local}@${read.domain}`.length > longest ? `An address has ${longest} characters at most` : undefined;
+}
+
+/** An address that mail can be sent to, read into its one spelling: lower case, the domain in A-labels. */
+export const TargetEmail = z
+  .string()
+  .max(1_000)
+  .superRefine((given, context) => {
+    const message = faultOf(given);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .overwrite((given) => {
+    const read = readAddress(given);
+    return read ? `${read.local}@${read.domain}` : given;
+  })
+  .meta({ description: "Where copies are to go: one address.", examples: ["ada@example.com"] });
+
+/** An address of which whoever has it sees that it is theirs, and nobody else can make out whose it is. */
+export function maskedAddress(email: string): string {
+  const [local = "", domain = ""] = email.split("@");
+  return `${local.slice(0, 1)}***@${domain.slice(0, 1)}***.${domain.split(".").at(-1) ?? ""}`;
+}
+
+/** The one person behind spellings of an address: with and without a tag, and at Google with dots or another name. */
+function personOf(email: string): string {
+  const [local = "", domain = ""] = email.replace(/(?<=.)\+[^@]*(?=@)/, "").split("@");
+  const isGoogle = domain === "gmail.com" || domain === "googlemail.com";
+  return isGoogle ? `${local.replaceAll(".", "")}@gmail.com` : `${local}@${domain}`;
+}
+
+/** Where it is noted when a person was mailed to, by whichever account. */
+export const mailedKey = (email: string): Key => ({
+  PK: `MAILED#${createHash("sha256").update(personOf(email)).digest("hex")}`,
+  SK: "MAILED",
+});

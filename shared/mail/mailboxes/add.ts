@@ -1,0 +1,52 @@
+import { covers } from "../../auth/permissions.ts";
+import { notFound, Problem } from "../../core/errors.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import { domainById, scopesOfDomain } from "../../domains/find.ts";
+import type { Context } from "../../http/route.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Table } from "../../table/table.ts";
+import { newLogin } from "./login.ts";
+import { anyLocal, type Mailbox } from "./mailbox.ts";
+import { AddressTaken, mailboxHeads, planMailboxes, requireTaking, type Person } from "./plan.ts";
+import { mailboxViewsIn } from "./view.ts";
+
+type Work = { table: Table; secrets: Secrets };
+
+/** The conflict as a caller is told it, naming the mailbox to those who may see it. */
+export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
+  const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
+  const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
+  const what =
+    local === anyLocal ? `${domain.name} has a catch-all` : `${local}@${domain.name} is an address of a mailbox`;
+  return new Problem("address_taken", `${what} already.`, extras);
+}
+
+/** The domain as it is now, for one transaction, if it takes mailboxes. 404, 409 `domain_not_ready`. */
+export async function takingDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
+  const domain = await domainById(table, account_id, id);
+  if (!domain) throw notFound();
+  requireTaking(domain);
+  return domain;
+}
+
+/** Creates a mailbox with a password nobody has seen. 409 `address_taken`, `domain_not_ready`. */
+export async function addMailbox(found: StoredDomain, person: Person, context: Context, work: Work): Promise<Mailbox> {
+  requireTaking(found);
+  const { account_id, id: domain_id } = found;
+  const login = await newLogin({ account_id, domain_id, local_part: person.local_part }, work);
+  const { table, commit, now, keyId } = context;
+  try {
+    return await commit(async () => {
+      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const { mailboxes, writes, changes } = planMailboxes(heads, domain, [{ person, login }], {
+        now: now(),
+        madeBy: keyId,
+      });
+      const [view] = await mailboxViewsIn([domain], table, found.account_id, mailboxes);
+      if (!view) throw notFound();
+      return { value: view, writes, changes };
+    });
+  } catch (error) {
+    throw error instanceof AddressTaken ? taken(error, found, context) : error;
+  }
+}

@@ -1,0 +1,117 @@
+import * as z from "zod";
+
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import type { Context } from "../../http/route.ts";
+import { taken } from "./add.ts";
+import { becoming, currentMailbox } from "./change.ts";
+import type { FoundMailbox } from "./find.ts";
+import { localPartFault, readAddress } from "./local-part.ts";
+import { addressKey, aliasLimit, anyLocal, mailboxKind } from "./mailbox.ts";
+import { addressWrite, AddressTaken, requireTaking } from "./plan.ts";
+import { mailboxCore } from "./view.ts";
+
+const spelled = (given: string): string => given.trim().toLowerCase();
+
+const notAnAddress = "Write an address such as sales@example.com, or its local part";
+
+/** What is wrong with a text as an alias, whatever the domain. */
+function aliasFault(text: string): string | undefined {
+  if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
+  return text === anyLocal ? undefined : localPartFault(text);
+}
+
+/** An alias as customers write it: a local part, a whole address, or `*` for all that nobody has. */
+export const AliasText = z
+  .string()
+  .max(1_000)
+  .superRefine((given, context) => {
+    const message = aliasFault(spelled(given));
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .overwrite(spelled)
+  .meta({
+    description: "The local part, the whole address, or `*` (or `*@` and the domain) for a catch-all.",
+    examples: ["sales"],
+  });
+
+/** The local part of an alias in a domain; what is wrong with it as a fault. */
+function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local: string } | { fault: string } {
+  const { local, domain } = readAddress(given) ?? { local: given, domain: name };
+  if (domain !== name) return { fault: `An alias is in the mailbox's own domain: ${name}` };
+  const fault = aliasFault(local);
+  return fault === undefined ? { local } : { fault };
+}
+
+const refused = (member: string, msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
+
+export type NewAlias = { alias: string; is_catch_all: boolean };
+
+/** Gives a mailbox another address. 404, 409 `address_taken`, `limit_reached`, `domain_not_ready`, 422. */
+export async function addAlias(
+  found: FoundMailbox,
+  { alias, is_catch_all }: { alias: string; is_catch_all?: boolean | undefined },
+  context: Context,
+): Promise<NewAlias> {
+  const read = readAlias(alias, found.domain);
+  if ("fault" in read) throw refused("alias", read.fault);
+  const { local } = read;
+  const isCatchAll = local === anyLocal;
+  if (is_catch_all !== undefined && is_catch_all !== isCatchAll) {
+    throw refused("is_catch_all", isCatchAll ? "An alias * is a catch-all" : "The alias of a catch-all is *");
+  }
+  const value: NewAlias = { alias: `${local}@${found.domain.name}`, is_catch_all: isCatchAll };
+  try {
+    return await context.commit(async () => {
+      const { mailbox, domain } = await currentMailbox(found, context);
+      requireTaking(domain);
+      if (mailbox.aliases.length >= aliasLimit) {
+        throw new Problem("limit_reached", `A mailbox has ${aliasLimit} aliases at most.`);
+      }
+      const { after, write } = becoming(
+        domain,
+        mailbox,
+        { aliases: [...mailbox.aliases, local] },
+        context.now().toISOString(),
+      );
+      const kind = isCatchAll ? "catch_all" : "alias";
+      return {
+        value,
+        writes: [write, addressWrite(domain, local, { kind, mailbox_id: mailbox.id })],
+        changes: [
+          change(mailboxKind, "updated", mailbox.id, {
+            before: mailboxCore(mailbox, domain),
+            after: mailboxCore(after, domain),
+          }),
+        ],
+      };
+    });
+  } catch (error) {
+    throw error instanceof AddressTaken ? taken(error, found.domain, context) : error;
+  }
+}
+
+/** Takes an address from a mailbox, which is free at once. 404. */
+export function removeAlias(found: FoundMailbox, alias: string, context: Context): Promise<void> {
+  const read = readAlias(alias, found.domain);
+  if ("fault" in read) throw notFound();
+  const { local } = read;
+  return context.commit(async () => {
+    const { mailbox, domain } = await currentMailbox(found, context);
+    if (!mailbox.aliases.includes(local)) throw notFound();
+    const aliases = mailbox.aliases.filter((one) => one !== local);
+    const { after, write } = becoming(domain, mailbox, { aliases }, context.now().toISOString());
+    return {
+      value: undefined,
+      writes: [write, { delete: addressKey(domain.account_id, domain.id, local), if: { mailbox_id: mailbox.id } }],
+      changes: [
+        change(mailboxKind, "updated", mailbox.id, {
+          before: mailboxCore(mailbox, domain),
+          after: mailboxCore(after, domain),
+        }),
+      ],
+    };
+  });
+}

@@ -1,0 +1,156 @@
+import { inParallel } from "../../core/parallel.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import type { Context } from "../../http/route.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Table } from "../../table/table.ts";
+import { takingDomain } from "./add.ts";
+import { mailboxesAmong } from "./among.ts";
+import { sortItems, type BulkAnswer, type BulkItem, type Candidate, type Failure } from "./bulk-items.ts";
+import { newLogin } from "./login.ts";
+import { addressKey, StoredAddress, type Login, type StoredMailbox } from "./mailbox.ts";
+import { AddressTaken, mailboxHeads, planMailboxes, requireTaking } from "./plan.ts";
+import { mailboxViews } from "./view.ts";
+
+/** Four writes each, and few for all. */
+const mailboxesAtOnce = 23;
+const hashesAtOnce = 4;
+/** When no further transaction is begun: one can take some seconds where many want the same lists, and the gateway waits 29. */
+const budgetMs = 18_000;
+
+type Work = { table: Table; secrets: Secrets };
+type Made = { index: number; mailbox: StoredMailbox };
+type Progress = { made: Made[]; failed: Failure[]; left: Candidate[] };
+type Logins = Map<Candidate, Login>;
+
+/**
+ * Creates many mailboxes of one domain, a few dozen in a transaction; what stands in the way of one is told of it
+ * alone. When time runs out, what is left is told as not attempted. A keyed request that was cut off finds what it has
+ * made. 409 `domain_not_ready`.
+ */
+export async function addMailboxes(
+  found: StoredDomain,
+  items: readonly BulkItem[],
+  context: Context,
+  work: Work,
+): Promise<BulkAnswer> {
+  requireTaking(found);
+  const startedAt = performance.now();
+  const { good, failed } = sortItems(items);
+  let progress = await lookUp(found, good, context);
+  const logins: Logins = new Map();
+  for (let isFirst = true; progress.left.length > 0; isFirst = false) {
+    if (!isFirst && performance.now() - startedAt >= budgetMs) break;
+    const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
+    await addLogins(logins, found, some, work);
+    // Should somebody have taken one of these addresses since, it is found out which.
+    const next = (await createTogether(found, some, logins, context)) ?? (await lookUp(found, some, context));
+    progress = {
+      made: [...progress.made, ...next.made],
+      failed: [...progress.failed, ...next.failed],
+      left: [...next.left, ...rest],
+    };
+  }
+  const notMade = [...failed, ...progress.failed, ...progress.left.map(notAttempted)];
+  const value = await answerOf(found, progress.made, notMade, context);
+  return context.commit(async () => ({ value, writes: [], changes: [] }));
+}
+
+const notAttempted = ({ index }: Candidate): Failure => ({
+  index,
+  code: "not_attempted",
+  message: "There was no time left for it. Send it again.",
+});
+
+/** Makes a password for each that has none yet. */
+async function addLogins(
+  logins: Logins,
+  { account_id, id: domain_id }: StoredDomain,
+  candidates: readonly Candidate[],
+  work: Work,
+): Promise<void> {
+  const without = candidates.filter((candidate) => !logins.has(candidate));
+  const results = await inParallel(without, hashesAtOnce, async (candidate) => {
+    logins.set(candidate, await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work));
+  });
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+/** What of the wanted addresses is there already: made by the same keyed request, which was cut off, or somebody's. */
+async function lookUp(
+  { account_id, id, name }: StoredDomain,
+  candidates: readonly Candidate[],
+  { table, keyId }: Context,
+): Promise<Progress> {
+  const owners = await table.getMany(candidates.map(({ person }) => addressKey(account_id, id, person.local_part)));
+  const ids = owners.map((owner) => owner && StoredAddress.parse(owner).mailbox_id);
+  const found = await mailboxesAmong(
+    table,
+    account_id,
+    ids.filter((one) => one !== undefined),
+  );
+  const mailboxes = new Map(found.map((mailbox) => [mailbox.id, mailbox]));
+  const progress: Progress = { made: [], failed: [], left: [] };
+  for (const [place, candidate] of candidates.entries()) {
+    const { index, person } = candidate;
+    const ownerId = ids[place];
+    const mailbox = mailboxes.get(ownerId ?? "");
+    const isOwn = keyId !== undefined && mailbox?.made_by === keyId && mailbox.local_part === person.local_part;
+    const message = `${person.local_part}@${name} is an address of a mailbox already.`;
+    if (ownerId === undefined) progress.left.push(candidate);
+    else if (mailbox && isOwn) progress.made.push({ index, mailbox });
+    else progress.failed.push({ index, code: "address_taken", message });
+  }
+  return progress;
+}
+
+/** Makes all of a few in one transaction; undefined when somebody has one of their addresses meanwhile. */
+async function createTogether(
+  found: StoredDomain,
+  some: readonly Candidate[],
+  logins: Logins,
+  context: Context,
+): Promise<Progress | undefined> {
+  const { table, commit, now, keyId } = context;
+  const given = some.map((candidate) => {
+    const login = logins.get(candidate);
+    if (!login) throw new Error("a mailbox was about to be created without a password");
+    return { person: candidate.person, login };
+  });
+  try {
+    const mailboxes = await commit(async () => {
+      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const planned = planMailboxes(heads, domain, given, { now: now(), madeBy: keyId });
+      return { value: planned.mailboxes, writes: planned.writes, changes: planned.changes, partial: true };
+    });
+    const made = mailboxes.flatMap((mailbox, place) => {
+      const candidate = some[place];
+      return candidate ? [{ index: candidate.index, mailbox }] : [];
+    });
+    return { made, failed: [], left: [] };
+  } catch (error) {
+    if (error instanceof AddressTaken) return undefined;
+    throw error;
+  }
+}
+
+const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
+
+/** What came of all, in the order of the request. */
+async function answerOf(
+  { account_id }: StoredDomain,
+  made: readonly Made[],
+  failed: readonly Failure[],
+  { table }: Context,
+): Promise<BulkAnswer> {
+  const views = await mailboxViews(
+    table,
+    account_id,
+    made.map(({ mailbox }) => mailbox),
+  );
+  const byId = new Map(views.map((view) => [view.id, view]));
+  const created = made.flatMap(({ index, mailbox: { id } }) => {
+    const mailbox = byId.get(id);
+    return mailbox ? [{ index, mailbox }] : [];
+  });
+  return { created: created.toSorted(inOrder), failed: failed.toSorted(inOrder) };
+}

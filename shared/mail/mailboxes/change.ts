@@ -1,0 +1,61 @@
+import { change } from "../../changes/kind.ts";
+import { notFound, Problem } from "../../core/errors.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import { domainById } from "../../domains/find.ts";
+import type { Context } from "../../http/route.ts";
+import type { Write } from "../../table/writes.ts";
+import { mailboxById, type FoundMailbox } from "./find.ts";
+import { mailboxKey, mailboxKind, type Mailbox, type StoredMailbox } from "./mailbox.ts";
+import { mailboxCore, mailboxViews } from "./view.ts";
+
+type Verb = (typeof mailboxKind.verbs)[number];
+
+/** A mailbox with its domain as they are now, for one transaction. 404. */
+export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
+  const [now, home] = await Promise.all([
+    mailboxById(table, domain.account_id, mailbox.id),
+    domainById(table, domain.account_id, domain.id),
+  ]);
+  if (!now || !home) throw notFound();
+  return { mailbox: now, domain: home };
+}
+
+/** The write that makes a mailbox another one, provided it is as it was read. */
+export function becoming(
+  { account_id }: Pick<StoredDomain, "account_id">,
+  mailbox: StoredMailbox,
+  members: Partial<StoredMailbox>,
+  at: string,
+): { after: StoredMailbox; write: Write } {
+  const { id, version } = mailbox;
+  const after = { ...mailbox, ...members, updated_at: at, version: version + 1 };
+  return { after, write: { put: { ...mailboxKey(account_id, id), ...after }, if: { id, version } } };
+}
+
+/** Changes members of a mailbox; one that has them already stays as it is. 404, 412. */
+export async function changeMailbox(
+  found: FoundMailbox,
+  members: { first_name?: string | undefined; last_name?: string | undefined; status?: "active" | "paused" },
+  verb: Verb,
+  context: Context,
+): Promise<Mailbox> {
+  const { table, commit, now } = context;
+  const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  return commit(async () => {
+    const { mailbox, domain } = await currentMailbox(found, context);
+    const isSame = Object.entries(given).every(([name, value]) => mailbox[name as keyof StoredMailbox] === value);
+    const next = becoming(domain, mailbox, given, now().toISOString());
+    const [shown] = await mailboxViews(table, domain.account_id, [isSame ? mailbox : next.after]);
+    if (!shown) throw notFound();
+    if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
+    requireMovable(mailbox, given);
+    const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain) };
+    return { value: shown, writes: [next.write], changes: [change(mailboxKind, verb, mailbox.id, states)] };
+  });
+}
+
+/** Only an active mailbox is paused, and only a paused one resumed. */
+function requireMovable({ status }: StoredMailbox, given: Record<string, unknown>): void {
+  if (given["status"] === undefined || status === "active" || status === "paused") return;
+  throw new Problem("mailbox_not_ready", `The mailbox is ${status}.`, { mailbox_status: status });
+}

@@ -1,0 +1,94 @@
+import { change, type Change } from "../../changes/kind.ts";
+import type { Commit } from "../../changes/recorder.ts";
+import { notFound } from "../../core/errors.ts";
+import { hasChanged, requireMatch } from "../../core/etag.ts";
+import { ordinalOf } from "../../core/ids.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import { domainById } from "../../domains/find.ts";
+import { planPurge } from "../../grants/purge.ts";
+import type { Context } from "../../http/route.ts";
+import { readList, removeRows } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { mailboxById, type FoundMailbox } from "./find.ts";
+import { addressKey, mailboxesIn, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
+import { mailboxCountWrite } from "./plan.ts";
+import { mailboxCore } from "./view.ts";
+
+type Mover = { table: Reader; commit: Commit; now: () => Date };
+
+/** Deletes a mailbox with its aliases, its password and the grants on it; its addresses are free at once. 404, 412. */
+export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
+  const { ifMatch } = context;
+  const { domain, mailbox } = found;
+  requireMatch(ifMatch, mailboxCore(mailbox, domain));
+  const dropped = await dropMailbox(domain.account_id, mailbox, context, ifMatch !== undefined);
+  if (dropped === "missing") throw notFound();
+}
+
+/**
+ * Takes a mailbox away, and before it the grants on it that are too many for one transaction: should it die between,
+ * it is there to be deleted again. With `isExact` only as it was seen. Says whether it was there.
+ */
+export async function dropMailbox(
+  accountId: string,
+  seen: StoredMailbox,
+  mover: Mover,
+  isExact = false,
+): Promise<"gone" | "missing"> {
+  for (;;) {
+    const dropped = await dropStep(accountId, seen, mover, isExact);
+    if (dropped !== "more") return dropped;
+  }
+}
+
+/** Revokes some grants on a mailbox, or takes it away with the last of them. */
+function dropStep(
+  accountId: string,
+  seen: StoredMailbox,
+  { table, commit, now }: Mover,
+  isExact: boolean,
+): Promise<"gone" | "more" | "missing"> {
+  return commit(async () => {
+    const mailbox = await mailboxById(table, accountId, seen.id);
+    const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
+    if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [], partial: true };
+    if (isExact && mailbox.version !== seen.version) throw hasChanged();
+    const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
+    const options = { matched: true, partial: !isAll };
+    if (!isAll) return { value: "more" as const, writes, changes, ...options };
+    const removal = await planRemoval(table, domain, mailbox);
+    return {
+      value: "gone" as const,
+      writes: [...removal.writes, ...writes],
+      changes: [...removal.changes, ...changes],
+      ...options,
+    };
+  });
+}
+
+async function planRemoval(
+  table: Reader,
+  domain: StoredDomain,
+  mailbox: StoredMailbox,
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const { account_id } = domain;
+  const ordinal = ordinalOf(mailbox.id) ?? -1;
+  const [all, inDomain] = await Promise.all([
+    readList(table, mailboxesOf(account_id), [ordinal]),
+    readList(table, mailboxesIn(account_id, domain.id), [mailbox.place]),
+  ]);
+  const locals = [mailbox.local_part, ...mailbox.aliases];
+  return {
+    writes: [
+      ...removeRows(all.state, [ordinal], { if: { id: mailbox.id, version: mailbox.version } }),
+      ...removeRows(inDomain.state, [mailbox.place]),
+      mailboxCountWrite(domain, -1),
+      ...locals.map((local): Write => ({
+        delete: addressKey(account_id, domain.id, local),
+        if: { mailbox_id: mailbox.id },
+      })),
+    ],
+    changes: [change(mailboxKind, "deleted", mailbox.id, { before: mailboxCore(mailbox, domain) })],
+  };
+}

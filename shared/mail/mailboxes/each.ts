@@ -1,0 +1,94 @@
+import { covers, type Permissions } from "../../auth/permissions.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
+import { visibleDomains } from "../../domains/list.ts";
+import { readHeads, rowKey, type List } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Item } from "../../table/writes.ts";
+import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./among.ts";
+import type { FoundMailbox } from "./find.ts";
+import type { MailboxFilter } from "./list.ts";
+import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
+import { isFound } from "./search.ts";
+import { mailboxViews } from "./view.ts";
+
+const chunk = 250;
+const lastOrdinal = 2 ** 33;
+
+/** The rows of a list in their order, a chunk at a time, whatever is added or deleted meanwhile. */
+async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
+  let from = rowKey(list, 0).SK;
+  const to = rowKey(list, lastOrdinal).SK;
+  for (let isFirst = true; ; isFirst = false) {
+    const rows = await table.between(list.partition, from, to, { limit: chunk });
+    const fresh = isFirst ? rows : rows.filter(({ SK }) => SK > from);
+    if (fresh.length > 0) yield fresh;
+    const last = rows.at(-1);
+    if (!last || rows.length < chunk) return;
+    from = last.SK;
+  }
+}
+
+async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): AsyncGenerator<StoredMailbox[]> {
+  for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
+    yield await mailboxesReferred(table, accountId, rows);
+  }
+}
+
+const headsAtOnce = 100;
+
+/** Those of some domains that have mailboxes: an empty one costs nothing but a part of a batch. */
+async function* inhabited(
+  table: Reader,
+  accountId: string,
+  domains: readonly StoredDomain[],
+): AsyncGenerator<StoredDomain> {
+  for (let from = 0; from < domains.length; from += headsAtOnce) {
+    const some = domains.slice(from, from + headsAtOnce);
+    const lists = some.map(({ id }) => mailboxesIn(accountId, id));
+    const heads = await readHeads(table, lists);
+    yield* some.filter((_, index) => (heads[index]?.live ?? 0) > 0);
+  }
+}
+
+type Asker = { table: Reader; permissions: Permissions };
+
+const manyDomains = 100_000;
+
+async function* selected(
+  accountId: string,
+  { domain: ref, workspace_id }: MailboxFilter,
+  asker: Asker,
+): AsyncGenerator<StoredMailbox[]> {
+  const { table, permissions } = asker;
+  const isAll = covers(permissions, "mailbox.export", []);
+  if (ref === undefined && workspace_id === undefined && isAll) {
+    for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
+    return;
+  }
+  const one = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
+  const wanted = one ? [one] : [];
+  const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
+  const domains = ref === undefined ? await visibleDomains(accountId, span, asker) : wanted;
+  const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
+  const seen = (domains ?? []).filter(
+    (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
+  );
+  for await (const home of inhabited(table, accountId, seen)) yield* inDomain(table, accountId, home);
+  if (isAll) return;
+  const named = await mailboxesNamed(accountId, "mailbox.export", asker);
+  const isWanted = ({ domain }: FoundMailbox): boolean => isIn(domain) && (ref === undefined || domain.id === one?.id);
+  yield named.filter(isWanted).map(({ mailbox }) => mailbox);
+}
+
+/** All mailboxes that a filter leaves and somebody may export, a chunk at a time; memory is that of a chunk. */
+export async function* eachMailbox(
+  accountId: string,
+  { search, ...where }: MailboxFilter,
+  asker: Asker,
+): AsyncGenerator<Mailbox[]> {
+  for await (const mailboxes of selected(accountId, where, asker)) {
+    const views = await mailboxViews(asker.table, accountId, mailboxes);
+    yield search === undefined ? views : views.filter((view) => isFound(view, view.domain_name, search));
+  }
+}

@@ -1,0 +1,141 @@
+import { covers, type Permissions, type Scope } from "../../auth/permissions.ts";
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, notFound } from "../../core/errors.ts";
+import { timeOrderedId } from "../../core/ids.ts";
+import { noSuchDomain } from "../../domains/domain.ts";
+import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
+import type { Context } from "../../http/route.ts";
+import type { Files } from "../../providers/files/files.ts";
+import type { Reader } from "../../table/table.ts";
+import { findWorkspace, noSuchWorkspace } from "../../workspaces/workspaces.ts";
+import { csvHeader, csvLines } from "./csv.ts";
+import { eachMailbox } from "./each.ts";
+import { exportKind } from "./export-kind.ts";
+import type { MailboxFilter } from "./list.ts";
+import { exportKey, StoredExport, type MailboxExport } from "./stored-export.ts";
+
+const inlineRows = 500;
+/** An answer is stored for its Idempotency-Key, and an item of the table has 400 KB. */
+const inlineBytes = 200_000;
+/** How often is looked for them while the caller waits; each takes a few round trips and brings 250 mailboxes at most. */
+const inlineLooks = 100;
+const keptDays = 7;
+const downloadSeconds = 3_600;
+
+/** The first mailboxes of an export, and whether those are all. */
+async function firstOf(accountId: string, filter: MailboxFilter, asker: { table: Reader; permissions: Permissions }) {
+  const lines = [csvHeader()];
+  let [count, looks, bytes] = [0, 0, 0];
+  for await (const mailboxes of eachMailbox(accountId, filter, asker)) {
+    count += mailboxes.length;
+    looks += 1;
+    const some = csvLines(mailboxes);
+    bytes += Buffer.byteLength(some);
+    if (count > inlineRows || looks > inlineLooks || bytes > inlineBytes) return { isAll: false as const };
+    lines.push(some);
+  }
+  return { isAll: true as const, csv: lines.join(""), count };
+}
+
+const missing = (member: string, msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
+
+/** Whether there is anything in a place that somebody may export. */
+async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
+  for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
+  return false;
+}
+
+/** 422 where a domain or workspace is named that is not there, or nothing of which the caller may export. */
+async function requirePlace(accountId: string, filter: MailboxFilter, context: Context): Promise<void> {
+  const { domain: ref, workspace_id } = filter;
+  const { table, permissions } = context;
+  const mayExport = async (scopes: Scope[], place: MailboxFilter): Promise<boolean> =>
+    covers(permissions, "mailbox.export", scopes) || hasAny(accountId, place, context);
+  if (ref !== undefined) {
+    const domain = await domainByRef(table, accountId, ref);
+    const isTheirs = domain && (await mayExport(scopesOfDomain(domain), { domain: ref }));
+    if (!isTheirs) throw missing("domain", noSuchDomain);
+  }
+  if (workspace_id === undefined) return;
+  const isThere = await findWorkspace(table, accountId, workspace_id);
+  const isTheirs = isThere && (await mayExport([{ type: "workspace", id: workspace_id }], { workspace_id }));
+  if (!isTheirs) throw missing("workspace_id", noSuchWorkspace);
+}
+
+/** Exports mailboxes: at once when they are few, and otherwise by the worker, which `getExport` tells of. */
+export async function exportMailboxes(
+  accountId: string,
+  filter: MailboxFilter,
+  context: Context,
+): Promise<MailboxExport> {
+  const { commit, now, principal, permissions } = context;
+  await requirePlace(accountId, filter, context);
+  const first = await firstOf(accountId, filter, context);
+  const at = now();
+  const id = timeOrderedId(at);
+  const created_at = at.toISOString();
+  if (first.isAll) {
+    const row_count = first.count;
+    const value = {
+      id: null,
+      status: "done" as const,
+      row_count,
+      csv: first.csv,
+      download_url: null,
+      created_at,
+      finished_at: created_at,
+      expires_at: null,
+    };
+    const told = change(exportKind, "finished", id, { after: { id, row_count } });
+    return commit(async () => ({ value, writes: [], changes: [told] }));
+  }
+  const stored: StoredExport = {
+    id,
+    account_id: accountId,
+    status: "queued",
+    row_count: 0,
+    requested_by: principal.id,
+    filter,
+    permissions: { everything: permissions.everything, grants: [...permissions.grants] },
+    file_key: null,
+    created_at,
+    finished_at: null,
+    expires_at: new Date(at.getTime() + keptDays * 86_400_000).toISOString(),
+    version: 1,
+  };
+  const ttl = Math.ceil(at.getTime() / 1_000) + keptDays * 86_400;
+  return commit(async () => ({
+    value: { ...viewOf(stored), csv: null, download_url: null },
+    writes: [{ put: { ...exportKey(accountId, id), ...stored, ttl }, if: "absent" }],
+    changes: [change(exportKind, "requested", id, { after: { id, row_count: 0 } })],
+  }));
+}
+
+const viewOf = ({ id, status, row_count, created_at, finished_at, expires_at }: StoredExport) => ({
+  id,
+  status,
+  row_count,
+  created_at,
+  finished_at,
+  expires_at,
+});
+
+/** What the file of an export of that time is called. */
+export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
+
+/** How an export stands, for who asked for it or may export everything. 404. */
+export async function getExport(
+  accountId: string,
+  id: string,
+  { table, principal, permissions, now }: Context,
+  files: () => Files,
+): Promise<MailboxExport> {
+  const stored = await table.get(exportKey(accountId, id), StoredExport);
+  const isTheirs = stored?.requested_by === principal.id || covers(permissions, "mailbox.export", []);
+  if (!stored || !isTheirs || (stored.expires_at ?? "") <= now().toISOString()) throw notFound();
+  const { file_key, created_at } = stored;
+  const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };
+  const download_url = file_key === null ? null : await files().downloadUrl(file_key, options);
+  return { ...viewOf(stored), csv: null, download_url };
+}

@@ -1,0 +1,135 @@
+import type * as z from "zod";
+
+import { covers } from "../../auth/permissions.ts";
+import { InvalidInput } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { spanOf, type PageQuery } from "../../core/page.ts";
+import { totalOf, type Source } from "../../core/sources.ts";
+import { line } from "../../core/text.ts";
+import { domainsAmong } from "../../domains/among.ts";
+import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
+import { domainsAtOnce } from "../../domains/list.ts";
+import { DomainRef } from "../../domains/name.ts";
+import type { Context } from "../../http/route.ts";
+import { atOneMoment, ListChanged, type Moment } from "../../table/moment.ts";
+import { mailboxByRef, scopesOfMailbox } from "./find.ts";
+import { readAddress } from "./local-part.ts";
+import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { isFound } from "./search.ts";
+import { accountSources, domainSources, singleSources } from "./sources.ts";
+import { mailboxViews } from "./view.ts";
+
+/** What narrows a list of mailboxes; all that is given must hold. */
+export const mailboxQuery = {
+  domain: DomainRef.optional().meta({ description: "Only the mailboxes of this domain, by its name or id." }),
+  workspace_id: Id.optional().meta({ description: "Only the mailboxes of this workspace's domains." }),
+  search: line({
+    most: 320,
+    description:
+      "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
+  })
+    .toLowerCase()
+    .optional(),
+};
+export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
+
+const searchLimit = 20_000;
+/** How many domains a principal of some of them, or a workspace, may have for their mailboxes to be listed together. */
+const domainLimit = 2_000;
+
+/** A page of the mailboxes the principal sees, oldest first; by domain for a workspace and for who sees only some. */
+export async function listMailboxes(
+  accountId: string,
+  { page, page_size, ...filter }: PageQuery & MailboxFilter,
+  context: Context,
+): Promise<{ items: Mailbox[]; total: number }> {
+  const { skip, take } = spanOf({ page, page_size });
+  return atOneMoment(context.table, async (moment) => {
+    const { rows, total } = await selectMailboxes(moment, accountId, filter, { skip, take }, context);
+    const items = await mailboxViews(context.table, accountId, rows);
+    const isIn = ({ workspace_id }: Mailbox) =>
+      filter.workspace_id === undefined || workspace_id === filter.workspace_id;
+    // A domain went, or moved to another workspace.
+    if (items.filter(isIn).length < rows.length) throw new ListChanged();
+    return { items, total };
+  });
+}
+
+/** The mailboxes of ranks `skip` to `skip + take − 1` among those that a filter leaves and the principal sees. */
+async function selectMailboxes(
+  moment: Moment,
+  accountId: string,
+  { search, ...where }: MailboxFilter,
+  { skip, take }: { skip: number; take: number },
+  context: Context,
+): Promise<{ rows: StoredMailbox[]; total: number }> {
+  const { table } = context;
+  if (search !== undefined && readAddress(search)) return byAddress(accountId, search, where, { skip, take }, context);
+  const sources = await sourcesOf(moment, accountId, where, context);
+  if (search === undefined) return moment.page(sources, skip, take);
+  if (totalOf(sources) > searchLimit) throw tooBroad();
+  const { rows } = await moment.page(sources, 0, searchLimit);
+  const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
+  const names = new Map((await domainsAmong(table, accountId, ids)).map(({ id, name }) => [id, name]));
+  const kept = rows.filter((row) => isFound(row, names.get(row.domain_id) ?? "", search));
+  return { rows: kept.slice(skip, skip + take), total: kept.length };
+}
+
+const tooBroad = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["query", "search"],
+      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to look at: name a domain too, or search for a whole address`,
+      type: "too_broad",
+    },
+  ]);
+
+async function byAddress(
+  accountId: string,
+  search: string,
+  { domain, workspace_id }: Omit<MailboxFilter, "search">,
+  { skip, take }: { skip: number; take: number },
+  { table, permissions }: Context,
+): Promise<{ rows: StoredMailbox[]; total: number }> {
+  const found = await mailboxByRef(table, accountId, search);
+  const isIn =
+    found !== undefined &&
+    covers(permissions, "mailbox.view", scopesOfMailbox(found)) &&
+    (domain === undefined || domain === found.domain.name || domain === found.domain.id) &&
+    (workspace_id === undefined || workspace_id === found.domain.workspace_id);
+  const rows = isIn ? [found.mailbox] : [];
+  return { rows: rows.slice(skip, skip + take), total: rows.length };
+}
+
+/** All mailboxes that the principal may see: of the account, of one domain, or of a workspace's domains. */
+async function sourcesOf(
+  moment: Moment,
+  accountId: string,
+  { domain: ref, workspace_id }: Omit<MailboxFilter, "search">,
+  context: Context,
+): Promise<Source<StoredMailbox>[]> {
+  const { table, permissions } = context;
+  if (ref !== undefined) {
+    const domain = await domainByRef(table, accountId, ref);
+    const isIn = domain && (workspace_id === undefined || domain.workspace_id === workspace_id);
+    if (!isIn) return [];
+    const isSeen = covers(permissions, "mailbox.view", scopesOfDomain(domain));
+    return isSeen ? domainSources(moment, table, accountId, [domain]) : singleSources(accountId, [domain], context);
+  }
+  const isAll = covers(permissions, "mailbox.view", []);
+  if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
+  const wanted = { capability: "mailbox.view", limit: domainLimit, workspaceId: workspace_id } as const;
+  const domains = await domainsAtOnce(moment, accountId, wanted, context);
+  if (!domains) throw tooMany();
+  const sources = await domainSources(moment, table, accountId, domains);
+  return [...sources, ...(await singleSources(accountId, undefined, context, workspace_id))];
+}
+
+const tooMany = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["query", "domain"],
+      msg: `These are the mailboxes of more than ${domainLimit.toLocaleString("en-US")} domains: name one`,
+      type: "too_broad",
+    },
+  ]);

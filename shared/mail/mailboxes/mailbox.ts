@@ -1,0 +1,120 @@
+import * as z from "zod";
+
+import { defineKind } from "../../changes/kind.ts";
+import { Id, ordinalOf } from "../../core/ids.ts";
+import { line } from "../../core/text.ts";
+import { Timestamp } from "../../core/time.ts";
+import { rowKey, type List } from "../../table/ranked-list.ts";
+import type { Key } from "../../table/writes.ts";
+
+/*
+ * An address belongs to a domain of the account, by the domain's id: nothing of a domain that changes hands is found
+ * under its name again.
+ *
+ * Access patterns
+ *   mailboxes of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes
+ *   mailboxes of a domain, oldest first: references                           ACCOUNT#<id> / LIST#domain/<id>/mailboxes
+ *   whose an address of a domain is                                           ACCOUNT#<id> / ADDRESS#<domain id>#<local part>
+ */
+export const mailboxesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "mailboxes" });
+export const mailboxesIn = (accountId: string, domainId: string): List => ({
+  partition: `ACCOUNT#${accountId}`,
+  name: `domain/${domainId}/mailboxes`,
+});
+export const addressKey = (accountId: string, domainId: string, local: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `ADDRESS#${domainId}#${local}`,
+});
+/** Where the mailbox with this id would be; an id of another kind leads to an ordinal that is never given. */
+export const mailboxKey = (accountId: string, id: string): Key =>
+  rowKey(mailboxesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+/** The local part under which a domain's catch-all stands. */
+export const anyLocal = "*";
+
+/** Whose an address is: a mailbox's, by what name of its. */
+export const StoredAddress = z.object({
+  kind: z.enum(["mailbox", "alias", "catch_all"]),
+  mailbox_id: z.string(),
+});
+export type StoredAddress = z.output<typeof StoredAddress>;
+
+const MailboxStatus = z.enum(["provisioning", "active", "paused", "suspended", "deleting"]);
+
+export const personName = (description: string) => line({ most: 100, description });
+
+export const Alias = z
+  .object({
+    alias: z.string().meta({ description: "The whole address; `*@` and the domain for a catch-all." }),
+    is_catch_all: z.boolean().meta({ description: "Whether it is for all addresses of the domain that nobody has." }),
+  })
+  .meta({ id: "MailboxAlias", description: "Another address of a mailbox." });
+
+/** What of a mailbox is its own, and not of where it is. */
+const MailboxCore = z.object({
+  id: Id.meta({ description: "The mailbox's id." }),
+  domain_id: Id.meta({ description: "The domain it is in." }),
+  domain_name: z.string().meta({ description: "That domain's name." }),
+  local_part: z.string().meta({ description: "Its address before the @." }),
+  primary_email: z.string().meta({ description: "Its address." }),
+  first_name: z.string().meta({ description: "Given name of who has it." }),
+  last_name: z.string().meta({ description: "Family name of who has it." }),
+  quota: z
+    .object({
+      allowed: z.int().min(0).meta({ description: "How much it can hold, in bytes." }),
+      used: z.int().min(0).meta({ description: "How much it holds, in bytes." }),
+    })
+    .meta({ description: "How full it is." }),
+  aliases: z.array(Alias).meta({ description: "Its other addresses." }),
+  status: MailboxStatus.meta({ description: "`paused`: no login and no sending, while mail still arrives." }),
+  created_at: Timestamp.meta({ description: "When it was created." }),
+  updated_at: Timestamp.meta({ description: "When it last changed." }),
+});
+
+export const Mailbox = MailboxCore.extend({
+  workspace_id: Id.meta({ description: "The workspace its domain is in." }),
+  workspace_name: z.string().meta({ description: "That workspace's name." }),
+}).meta({
+  id: "Mailbox",
+  description: "A mailbox. Its password is in no answer but that of mailboxes.reveal_credentials.",
+});
+export type Mailbox = z.output<typeof Mailbox>;
+
+/** How a mailbox is logged in to. The sealed copy is there until it was revealed. */
+const Login = z.object({ hash: z.string(), tag: z.string(), sealed: z.string().optional() });
+export type Login = z.output<typeof Login>;
+
+/** A mailbox as it is stored, without what is its domain's. Kept short: a row of up to 1 KB costs half of a longer one. */
+export const StoredMailbox = z.object({
+  id: z.string(),
+  domain_id: z.string(),
+  /** Its place in its domain's list. */
+  place: z.int(),
+  local_part: z.string(),
+  first_name: z.string(),
+  last_name: z.string(),
+  quota: z.int(),
+  used: z.int(),
+  /** The local parts of its other addresses. */
+  aliases: z.array(z.string()),
+  status: MailboxStatus,
+  login: Login,
+  created_at: z.string(),
+  updated_at: z.string(),
+  /** The keyed request that made it, for one that was cut off and is sent again. */
+  made_by: z.string().optional(),
+  version: z.int(),
+});
+export type StoredMailbox = z.output<typeof StoredMailbox>;
+
+export const mailboxKind = defineKind({
+  name: "mailbox",
+  verbs: ["created", "updated", "paused", "resumed", "credentials_revealed", "password_rotated", "deleted"],
+  view: MailboxCore,
+  seenWith: "mailbox.view",
+});
+
+/** Ten gibibytes. */
+export const defaultQuotaBytes = 10 * 2 ** 30;
+/** All go in one transaction with their mailbox. */
+export const aliasLimit = 30;

@@ -1,0 +1,106 @@
+import { change, type Change } from "../../changes/kind.ts";
+import { idWithOrdinal } from "../../core/ids.ts";
+import { domainKey, type StoredDomain } from "../../domains/domain.ts";
+import { notReady } from "../../domains/not-ready.ts";
+import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import {
+  addressKey,
+  defaultQuotaBytes,
+  mailboxesIn,
+  mailboxesOf,
+  mailboxKind,
+  type Login,
+  type StoredMailbox,
+} from "./mailbox.ts";
+import { mailboxCore } from "./view.ts";
+
+/** Who gets a mailbox. */
+export type Person = { local_part: string; first_name: string; last_name: string };
+
+/** An address that somebody has. */
+export class AddressTaken extends Error {
+  readonly local: string;
+  readonly mailboxId: string;
+  constructor(local: string, mailboxId: string) {
+    super(`${local} is taken`);
+    this.local = local;
+    this.mailboxId = mailboxId;
+  }
+}
+
+/** The write that gives an address of a domain to a mailbox; throws `AddressTaken` when somebody has it. */
+export const addressWrite = (
+  { account_id, id }: Pick<StoredDomain, "account_id" | "id">,
+  local: string,
+  owner: { kind: "mailbox" | "alias" | "catch_all"; mailbox_id: string },
+): Write => ({
+  put: { ...addressKey(account_id, id, local), ...owner },
+  if: "absent",
+  orElse: (found) => new AddressTaken(local, found["mailbox_id"] ?? ""),
+});
+
+/** The write that counts mailboxes into a domain as it was read, and out of it. */
+export const mailboxCountWrite = ({ account_id, id, version }: StoredDomain, by: number): Write => ({
+  update: domainKey(account_id, id),
+  add: { mailbox_count: by, version: 1 },
+  if: { id, version },
+});
+
+const takingStatuses = new Set(["active", "degraded", "pending_delegation"]);
+
+/** 409 `domain_not_ready` where a domain takes no mailboxes. */
+export function requireTaking({ name, status, is_open }: StoredDomain): void {
+  if (is_open && takingStatuses.has(status)) return;
+  throw notReady(status, `${name} is ${status}: it takes no mailboxes.`);
+}
+
+type New = { person: Person; login: Login };
+
+type Heads = readonly [all: ListState, inDomain: ListState];
+
+/** The heads of the lists that a domain's mailboxes are in. */
+export const mailboxHeads = async (table: Reader, { account_id, id }: Pick<StoredDomain, "account_id" | "id">) =>
+  (await readHeads(table, [mailboxesOf(account_id), mailboxesIn(account_id, id)])) as [ListState, ListState];
+
+/** New mailboxes of a domain as it was read, all or none, with one update of each list. Throws `AddressTaken`. */
+export function planMailboxes(
+  [all, inDomain]: Heads,
+  domain: StoredDomain,
+  given: readonly New[],
+  { now, madeBy }: { now: Date; madeBy: string | undefined },
+): { mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] } {
+  const { id: domain_id } = domain;
+  const at = now.toISOString();
+  const mailboxes = given.map(({ person, login }, index): StoredMailbox => ({
+    id: idWithOrdinal(all.next + index),
+    domain_id,
+    place: inDomain.next + index,
+    ...person,
+    quota: defaultQuotaBytes,
+    used: 0,
+    aliases: [],
+    status: "active",
+    login,
+    created_at: at,
+    updated_at: at,
+    ...(madeBy === undefined ? {} : { made_by: madeBy }),
+    version: 1,
+  }));
+  return {
+    mailboxes,
+    writes: [
+      ...appendRows(all, mailboxes),
+      ...appendRows(
+        inDomain,
+        mailboxes.map(({ id }) => ({ mailbox_id: id })),
+      ),
+      mailboxCountWrite(domain, mailboxes.length),
+      ...mailboxes.map(({ id, local_part }) => addressWrite(domain, local_part, { kind: "mailbox", mailbox_id: id })),
+    ],
+    changes: mailboxes.map((mailbox) =>
+      change(mailboxKind, "created", mailbox.id, { after: mailboxCore(mailbox, domain) }),
+    ),
+  };
+}

@@ -1,0 +1,112 @@
+import * as z from "zod";
+
+import { change } from "../../changes/kind.ts";
+import { Problem } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { platform } from "../../core/platform.ts";
+import { Timestamp } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Table } from "../../table/table.ts";
+import { becoming, currentMailbox } from "./change.ts";
+import type { FoundMailbox } from "./find.ts";
+import { newLogin, sealContext } from "./login.ts";
+import { mailboxKind } from "./mailbox.ts";
+import { mailboxCore } from "./view.ts";
+
+const Server = (what: string) =>
+  z
+    .object({
+      host: z.string().meta({ description: "The host's name." }),
+      ports: z.array(z.int()).meta({ description: "The ports it can be reached at, the best first." }),
+    })
+    .meta({ description: what });
+
+export const Credentials = z
+  .object({
+    mailbox_id: Id.meta({ description: "The mailbox's id." }),
+    email: z.string().meta({ description: "Its address." }),
+    username: z.string().meta({ description: "What to log in as." }),
+    password: z.string().meta({ description: "What to log in with: in this answer and never again." }),
+    smtp: Server("Where mail is sent from."),
+    imap: Server("Where mail is read."),
+    revealed_at: Timestamp.meta({ description: "When it was revealed." }),
+  })
+  .meta({ id: "MailboxCredentials", description: "How to log in to a mailbox." });
+type Credentials = z.output<typeof Credentials>;
+
+const shownAlready = (): Problem =>
+  new Problem("secret_already_shown", "The password was revealed before. Make a new one by mailboxes.rotate_password.");
+
+/**
+ * The password of a mailbox, once: whoever claims the sealed copy, which is destroyed by that, gets it. 409
+ * `secret_already_shown`.
+ */
+export async function revealCredentials(
+  found: FoundMailbox,
+  context: Context,
+  { secrets }: { secrets: Secrets },
+): Promise<Credentials> {
+  const { mailbox: seen, domain } = found;
+  const { sealed } = seen.login;
+  if (sealed === undefined) throw shownAlready();
+  // Opened before it is claimed: a seal that cannot be opened now is not lost.
+  const password = await secrets.open(sealed, sealContext({ ...seen, account_id: domain.account_id }));
+  return context.commit(async () => {
+    const { mailbox, domain: home } = await currentMailbox(found, context);
+    if (mailbox.login.sealed !== sealed) throw shownAlready();
+    const at = context.now().toISOString();
+    const { hash, tag } = mailbox.login;
+    const { write } = becoming(home, mailbox, { login: { hash, tag } }, at);
+    const state = mailboxCore(mailbox, home);
+    return {
+      value: credentialsOf(state.id, state.primary_email, password, at),
+      writes: [write],
+      changes: [change(mailboxKind, "credentials_revealed", mailbox.id, { before: state, after: state })],
+    };
+  });
+}
+
+function credentialsOf(mailbox_id: string, email: string, password: string, revealed_at: string): Credentials {
+  const { mailHost } = platform();
+  return {
+    mailbox_id,
+    email,
+    username: email,
+    password,
+    smtp: { host: mailHost, ports: [465, 587] },
+    imap: { host: mailHost, ports: [993, 143] },
+    revealed_at,
+  };
+}
+
+export const Rotated = z
+  .object({
+    mailbox_id: Id.meta({ description: "The mailbox's id." }),
+    rotated_at: Timestamp.meta({ description: "Since when the old password does not work." }),
+  })
+  .meta({ id: "MailboxPasswordRotation", description: "The mailbox has a new password, to be revealed once." });
+
+/** Gives a mailbox a new password, to be revealed once; the old one does not work any more. 404, 503. */
+export async function rotatePassword(
+  found: FoundMailbox,
+  context: Context,
+  work: { table: Table; secrets: Secrets },
+): Promise<z.output<typeof Rotated>> {
+  const login = await newLogin({ ...found.mailbox, account_id: found.domain.account_id }, work);
+  return context.commit(async () => {
+    const { mailbox, domain } = await currentMailbox(found, context);
+    const at = context.now().toISOString();
+    const { after, write } = becoming(domain, mailbox, { login }, at);
+    return {
+      value: { mailbox_id: mailbox.id, rotated_at: at },
+      writes: [write],
+      changes: [
+        change(mailboxKind, "password_rotated", mailbox.id, {
+          before: mailboxCore(mailbox, domain),
+          after: mailboxCore(after, domain),
+        }),
+      ],
+    };
+  });
+}

@@ -1,0 +1,61 @@
+import * as z from "zod";
+
+import { domainsAmong } from "../../domains/among.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import type { Reader } from "../../table/table.ts";
+import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspaces.ts";
+import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+
+type Home = Pick<StoredDomain, "id" | "name">;
+
+/** What of a mailbox is its own, as its readers see it. */
+export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
+  id: mailbox.id,
+  domain_id: domain.id,
+  domain_name: domain.name,
+  local_part: mailbox.local_part,
+  primary_email: `${mailbox.local_part}@${domain.name}`,
+  first_name: mailbox.first_name,
+  last_name: mailbox.last_name,
+  quota: { allowed: mailbox.quota, used: mailbox.used },
+  aliases: mailbox.aliases.map((local) => ({ alias: `${local}@${domain.name}`, is_catch_all: local === "*" })),
+  status: mailbox.status,
+  created_at: mailbox.created_at,
+  updated_at: mailbox.updated_at,
+});
+
+const Named = StoredWorkspace.pick({ id: true, name: true });
+
+/** Mailboxes of one account as their readers see them, without those whose domain is gone meanwhile. Two more round trips. */
+export async function mailboxViews(
+  table: Reader,
+  accountId: string,
+  mailboxes: readonly StoredMailbox[],
+): Promise<Mailbox[]> {
+  const domainIds = [...new Set(mailboxes.map(({ domain_id }) => domain_id))];
+  return mailboxViewsIn(await domainsAmong(table, accountId, domainIds), table, accountId, mailboxes);
+}
+
+/** As `mailboxViews`, in domains that were read already. One more round trip. */
+export async function mailboxViewsIn(
+  homes: readonly StoredDomain[],
+  table: Reader,
+  accountId: string,
+  mailboxes: readonly StoredMailbox[],
+): Promise<Mailbox[]> {
+  const domains = new Map(homes.map((domain) => [domain.id, domain]));
+  const workspaceIds = [...new Set([...domains.values()].map(({ workspace_id }) => workspace_id))];
+  const rows = await table.getMany(workspaceIds.map((id) => workspaceKey(accountId, id)));
+  const names = new Map(
+    z
+      .array(Named.optional())
+      .parse(rows)
+      .flatMap((row) => (row ? [[row.id, row.name] as const] : [])),
+  );
+  return mailboxes.flatMap((mailbox) => {
+    const domain = domains.get(mailbox.domain_id);
+    if (!domain) return [];
+    const { workspace_id } = domain;
+    return [{ ...mailboxCore(mailbox, domain), workspace_id, workspace_name: names.get(workspace_id) ?? "" }];
+  });
+}

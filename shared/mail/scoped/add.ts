@@ -1,0 +1,41 @@
+import { InvalidInput, Problem } from "../../core/errors.ts";
+import { domainKey, noSuchDomain } from "../../domains/domain.ts";
+import { domainById } from "../../domains/find.ts";
+import { notReady } from "../../domains/not-ready.ts";
+import { readList, type ListState } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainCountWrite } from "../../workspaces/workspaces.ts";
+import type { Family, Scoped } from "./family.ts";
+import { scopeKey, type MailScope } from "./scope.ts";
+
+/**
+ * The list as it takes one more for a scope, and what fails the transaction once that scope is gone. 409
+ * `limit_reached`, `domain_not_ready`, 422.
+ */
+export async function placeFor<T extends Scoped>(
+  family: Family<T>,
+  table: Reader,
+  accountId: string,
+  scope: MailScope,
+): Promise<{ state: ListState; presence: Write[] }> {
+  const presence = await presenceOf(table, accountId, scope, family.noun);
+  const { state } = await readList(table, family.list(accountId));
+  const beside = scopeKey(accountId, family.prefix, scope);
+  const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
+  if (known.length < family.perScope && state.live < family.perAccount) return { state, presence };
+  const { noun, perScope, perAccount } = family;
+  const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}.`;
+  throw new Problem("limit_reached", detail);
+}
+
+async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {
+  if (type === "account") return [];
+  // It changes the workspace's version: a deletion that goes on meanwhile looks again for what is to go with it.
+  if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
+  const domain = await domainById(table, accountId, id);
+  if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
+  const { is_open, name, status } = domain;
+  if (!is_open) throw notReady(status, `${name} is ${status}: it takes no ${noun}.`);
+  return [{ check: domainKey(accountId, id), if: { id, is_open } }];
+}

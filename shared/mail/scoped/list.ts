@@ -1,0 +1,33 @@
+import { covers } from "../../auth/permissions.ts";
+import { spanOf, type PageQuery } from "../../core/page.ts";
+import { domainsAmong } from "../../domains/among.ts";
+import type { Context } from "../../http/route.ts";
+import { readRows } from "../../table/ranked-list.ts";
+import type { Family, Scoped } from "./family.ts";
+import { scopesOfScoped } from "./scope.ts";
+
+/** A page of those the principal sees that `keep` keeps, oldest first. */
+export async function listScoped<T extends Scoped>(
+  family: Family<T>,
+  accountId: string,
+  page: PageQuery,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+  keep?: (thing: T) => boolean,
+): Promise<{ items: T[]; total: number }> {
+  const { skip, take } = spanOf(page);
+  const list = family.list(accountId);
+  const seesAll = covers(permissions, family.view, []);
+  if (seesAll && !keep) {
+    const { rows, total } = await readRows(table, list, { skip, take });
+    return { items: rows.map(family.parse), total };
+  }
+  const { rows } = await readRows(table, list, { skip: 0, take: family.perAccount });
+  const wanted = rows.map(family.parse).filter((thing) => keep?.(thing) ?? true);
+  const domainIds = wanted.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
+  const domains = seesAll ? [] : await domainsAmong(table, accountId, [...new Set(domainIds)]);
+  const homes = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
+  const seen = wanted.filter((thing) =>
+    covers(permissions, family.view, scopesOfScoped(family.type, thing, homes.get(thing.scope_id))),
+  );
+  return { items: seen.slice(skip, skip + take), total: seen.length };
+}

@@ -1,0 +1,50 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+import type { APIGatewayProxyEventV2 } from "aws-lambda";
+
+import { Problem } from "../../core/errors.ts";
+import type { Log, LogFields } from "../../core/log.ts";
+import { failureResponse, type Response } from "../../http/answer.ts";
+import { sideDoor } from "../../http/internal.ts";
+import { runtime } from "../../http/runtime.ts";
+import { mailSecret } from "../../providers/mail/secret.ts";
+import { secretsHere } from "../../providers/secrets/here.ts";
+import type { LimiterMemory } from "../../rate-limits/limiter.ts";
+import type { LoginWork } from "./log-in.ts";
+
+export type MailWork = LoginWork & { memory: LimiterMemory };
+export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryString">;
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** 401 unless the request shows what the deployment's mail servers share. */
+async function requireMailServer({ headers }: MailRequest): Promise<void> {
+  const shown = headers["x-mail-key"] ?? "";
+  if (timingSafeEqual(digest(shown), digest(await mailSecret()))) return;
+  throw new Problem("unauthenticated", "This is for the mail servers of the deployment.");
+}
+
+function problemOf(error: unknown, log: Log): Problem {
+  if (error instanceof Problem) return error;
+  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
+  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+}
+
+/**
+ * The Lambda handler of a question that only the deployment's mail servers ask, with their shared key in `X-Mail-Key`.
+ * `answer` says what to answer and what of it to log; what it throws goes through `failure`.
+ */
+export function mailDoor(
+  name: string,
+  answer: (request: MailRequest, work: MailWork) => Promise<{ response: Response; fields: LogFields }>,
+  failure: (problem: Problem, requestId: string) => Response = failureResponse,
+) {
+  return sideDoor({
+    name,
+    answer: async (event, work) => {
+      await requireMailServer(event);
+      return answer(event, { ...work, secrets: secretsHere(), memory: runtime().limiterMemory });
+    },
+    failure: (error, requestId, log) => failure(problemOf(error, log), requestId),
+  });
+}

@@ -1,0 +1,50 @@
+import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { domainKey, holderKey, StoredDomain } from "../../domains/domain.ts";
+import { StoredHolder } from "../../domains/holder.ts";
+import type { Reader } from "../../table/table.ts";
+import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
+
+/** What an address on the internet is here. */
+export type Recipient = {
+  accountId: string;
+  account: StoredAccount | undefined;
+  domain: StoredDomain | undefined;
+  /** Whether the account has shown that the name is its own, and nobody else may show that now: anybody can connect a name. */
+  isProved: boolean;
+  address: StoredAddress | undefined;
+  mailbox: StoredMailbox | undefined;
+};
+
+/** Stands in for what is not there, so that looking for it takes as long. */
+const nobody = {
+  account_id: "00000000-0000-0000-0000-000000000000",
+  domain_id: "00000000-0000-8000-8000-000000000000",
+};
+
+/**
+ * Looks an address up, whose domain may be anybody's. It takes the same four round trips whether or not there is such
+ * a domain, address or mailbox. With `any`, an address that nobody has is the catch-all's.
+ */
+export async function findRecipient(
+  table: Reader,
+  { local, domain: name }: { local: string; domain: string },
+  any: boolean,
+): Promise<Recipient> {
+  const holder = await table.get(holderKey(name), StoredHolder);
+  const { account_id: accountId, domain_id } = holder ?? nobody;
+  const [domainItem, accountItem] = await table.getMany([domainKey(accountId, domain_id), accountKey(accountId)]);
+  const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
+  const isOurs = domain?.id === domain_id && domain.is_open;
+  const keys = [local, anyLocal].map((part) => addressKey(accountId, domain_id, part));
+  const [own, all] = (await table.getMany(keys)).map((item) => (item ? StoredAddress.parse(item) : undefined));
+  const address = isOurs ? (own ?? (any ? all : undefined)) : undefined;
+  const mailbox = await table.get(mailboxKey(accountId, address?.mailbox_id ?? nobody.domain_id), StoredMailbox);
+  return {
+    accountId,
+    account: accountItem ? StoredAccount.parse(accountItem) : undefined,
+    domain: isOurs ? domain : undefined,
+    isProved: isOurs && holder?.firm === true && domain.verified_at !== null,
+    address,
+    mailbox: address && mailbox?.id === address.mailbox_id ? mailbox : undefined,
+  };
+}

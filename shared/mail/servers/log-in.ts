@@ -1,0 +1,95 @@
+import * as z from "zod";
+
+import type { Log } from "../../core/log.ts";
+import { sendsMail, type StoredDomain } from "../../domains/domain.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Table } from "../../table/table.ts";
+import { credentials, masterKey, StoredMaster } from "../credentials/credential.ts";
+import { readAddress } from "../mailboxes/local-part.ts";
+import { loginKey } from "../mailboxes/login-key.ts";
+import { isPassword, nobodysHash, passwordTag } from "../mailboxes/password.ts";
+import { scopedKey } from "../scoped/family.ts";
+import { scopesAround } from "../scoped/scope.ts";
+import { findRecipient, type Recipient } from "./find-account.ts";
+
+export type Protocol = "smtp" | "imap";
+export type Attempt = { user: string; password: string; protocol: Protocol };
+
+/** Who logged in, and to what: a mailbox's address, its account and domain. */
+export type LoggedIn = { address: string; accountId: string; domain: StoredDomain };
+
+export type LoginWork = { table: Table; secrets: Secrets; now: () => Date; log: Log };
+
+type Hash = { hash: string; credentialId?: string };
+
+const Masters = z.array(StoredMaster);
+
+/** The master passwords that apply to a domain's mailboxes. */
+async function mastersOf(table: Table, accountId: string, domain: StoredDomain | undefined) {
+  const found = await Promise.all(
+    scopesAround(accountId, domain).map((scope) => {
+      const { PK, SK } = masterKey(accountId, scope);
+      return table.between(PK, SK, `${SK}~`);
+    }),
+  );
+  return Masters.parse(found.flat());
+}
+
+/** Whether the mailbox may be used by this protocol now. */
+function isServed({ account, domain, isProved, address, mailbox }: Recipient, protocol: Protocol): boolean {
+  // Mail comes to a catch-all; nobody is called that.
+  if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
+  if (account?.status !== "active" && account?.status !== "past_due") return false;
+  // Mail stores know mail by its address alone: an account that never proved the name may not read what is there.
+  return protocol === "imap" ? isProved || domain.verified_at !== null : isProved && sendsMail(domain);
+}
+
+/** The one hash worth checking: the mailbox's own, or for sending a master password's; nobody's when none can be it. */
+function hashFor(
+  found: Recipient,
+  tag: string,
+  masters: z.output<typeof Masters>,
+  protocol: Protocol,
+): Hash | undefined {
+  if (found.mailbox?.login.tag === tag) return { hash: found.mailbox.login.hash };
+  const master = protocol === "smtp" ? masters.find((one) => one.tag === tag) : undefined;
+  return master && { hash: master.hash, credentialId: master.credential_id };
+}
+
+const usedEveryMs = 300_000;
+
+/** Notes when a master password was used, to a few minutes; whether that works is nobody's concern. */
+async function noteUse(accountId: string, id: string, { table, now }: LoginWork): Promise<void> {
+  const at = now();
+  const before = new Date(at.getTime() - usedEveryMs).toISOString();
+  const update = { update: scopedKey(credentials, accountId, id), set: { last_used_at: at.toISOString() } };
+  const late = { ...update, if: { id, last_used_at: { atMost: before } } };
+  const noted = await table.attempt(late).catch(() => undefined);
+  if (noted?.done === false && noted.found["last_used_at"] === undefined && noted.found["id"] === id) {
+    await table.attempt({ ...update, if: { id } }).catch(() => undefined);
+  }
+}
+
+/**
+ * Whether a password logs in to the mailbox of an address, its own or one of its aliases: the mailbox's password, or
+ * for sending a master password in whose scope it is. One password is checked whatever there is: that takes as long
+ * for a user that does not exist. 503.
+ */
+export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
+  const address = readAddress(user);
+  const found = await findRecipient(work.table, address ?? { local: "nobody", domain: "nobody.invalid" }, false);
+  const isKnown = found.domain !== undefined;
+  const [masters, key] = await Promise.all([
+    mastersOf(work.table, found.accountId, found.domain),
+    isKnown ? loginKey(found.accountId, work) : Buffer.alloc(32),
+  ]);
+  const hash = hashFor(found, passwordTag(key, password), masters, protocol);
+  const isRight = await isPassword(password, hash?.hash ?? nobodysHash);
+  if (!isRight || !hash || !isServed(found, protocol) || !found.mailbox || !found.domain) return undefined;
+  if (hash.credentialId !== undefined) await noteUse(found.accountId, hash.credentialId, work);
+  return {
+    address: `${found.mailbox.local_part}@${found.domain.name}`,
+    accountId: found.accountId,
+    domain: found.domain,
+  };
+}

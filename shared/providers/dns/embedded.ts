@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+
+import * as z from "zod";
+
+import { RecordType, type RRset } from "../../dns/rrset.ts";
+import type { Table } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { apexTtlSeconds, ZoneExists, type Dns, type ZoneChange } from "./dns.ts";
+
+/*
+ * The RRsets of one owner name lie in one of 64 items, by a hash of the name, so that any change of a zone, and its
+ * removal, is one transaction.
+ *
+ * Access patterns
+ *   a zone by its name                ZONE#<name> / ZONE
+ *   the RRsets of an owner name       ZONE#<zone's name> / RRSETS#<00 to 63>
+ *   a zone with all its RRsets        ZONE#<name> / RRSETS#00 to ZONE
+ *   the zones around a name           ZONE#<the name, and what is left of it without its first labels> / ZONE
+ */
+const partition = (name: string): string => `ZONE#${name}`;
+const zoneKey = (name: string): Key => ({ PK: partition(name), SK: "ZONE" });
+const shelves = 64;
+const shelfKey = (zone: string, shelf: number): Key => ({
+  PK: partition(zone),
+  SK: `RRSETS#${String(shelf).padStart(2, "0")}`,
+});
+const shelfOf = (owner: string): number => createHash("sha256").update(owner).digest().readUInt8(0) % shelves;
+
+const Zone = z.object({ name: z.string(), zone_id: z.string(), reference: z.string() });
+
+const StoredData = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(["A", "AAAA"]), address: z.string() }),
+  z.object({ type: z.enum(["CNAME", "NS"]), host: z.string() }),
+  z.object({ type: z.literal("MX"), priority: z.int(), host: z.string() }),
+  z.object({ type: z.literal("TXT"), text: z.string() }),
+  z.object({ type: z.literal("SRV"), priority: z.int(), weight: z.int(), port: z.int(), host: z.string() }),
+  z.object({ type: z.literal("CAA"), flags: z.int(), tag: z.string(), value: z.string() }),
+]);
+const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
+const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
+
+/** Of the id that a zone got when it was made, which ends with what tells it from a later one of the same name. */
+const nameOf = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
+
+const ownerOf = (change: ZoneChange): { name: string; type: RecordType } =>
+  "put" in change ? change.put : change.remove;
+
+function applied(rrsets: readonly RRset[], change: ZoneChange): RRset[] {
+  const { name, type } = ownerOf(change);
+  const place = rrsets.findIndex((one) => one.name === name && one.type === type);
+  if ("put" in change) return place < 0 ? [...rrsets, change.put] : rrsets.with(place, change.put);
+  return rrsets.filter((_, index) => index !== place);
+}
+
+/** Throws for what Route 53 refuses too. */
+function check(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
+  for (const change of changes) {
+    const { name, type } = ownerOf(change);
+    if (name !== zone && !name.endsWith(`.${zone}`)) throw new Error(`${name} is not in the zone ${zone}.`);
+    if ("remove" in change && name === zone && type === "NS") throw new Error("A zone keeps its nameservers.");
+    const types = after.filter((rrset) => rrset.name === name).map((rrset) => rrset.type);
+    if (types.includes("CNAME") && types.length > 1) throw new Error(`${name} has a CNAME record and others.`);
+  }
+}
+
+/** The writes that make changes in a zone: none for an item that stays as it is. */
+async function planChanges(table: Table, zone: string, changes: readonly ZoneChange[]): Promise<Write[]> {
+  const byShelf = Map.groupBy(changes, (change) => shelfOf(ownerOf(change).name));
+  const keys = [...byShelf.keys()].map((shelf) => shelfKey(zone, shelf));
+  const items = await table.getMany(keys);
+  return [...byShelf.values()].flatMap((own, index): Write[] => {
+    const [key, item] = [keys[index], items[index]];
+    if (!key) return [];
+    const { version, rrsets } = item ? Shelf.parse(item) : { version: 0, rrsets: [] };
+    const after = own.reduce<RRset[]>(applied, rrsets);
+    check(zone, own, after);
+    if (isDeepStrictEqual(after, rrsets)) return [];
+    return [{ put: { ...key, version: version + 1, rrsets: after }, if: item ? { version } : "absent" }];
+  });
+}
+
+const done = { changeId: "embedded", isInSync: true };
+
+function createZone(table: Table, { name, reference, nameservers }: Parameters<Dns["createZone"]>[0]) {
+  const apex: RRset = {
+    name,
+    type: "NS",
+    ttl: apexTtlSeconds,
+    data: nameservers.map((host) => ({ type: "NS", host })),
+  };
+  return table.commit(async () => {
+    const known = await table.get(zoneKey(name), Zone);
+    if (known && known.reference !== reference) throw new ZoneExists(`There is another zone of ${name}.`);
+    const zoneId = known?.zone_id ?? `${name}:${randomBytes(8).toString("hex")}`;
+    const zone: Write = known
+      ? { check: zoneKey(name), if: { zone_id: zoneId } }
+      : { put: { ...zoneKey(name), name, zone_id: zoneId, reference }, if: "absent" };
+    return { writes: [zone, ...(await planChanges(table, name, [{ put: apex }]))], value: { zoneId } };
+  });
+}
+
+function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[]) {
+  const name = nameOf(zoneId);
+  return table.commit(async () => {
+    const zone = await table.get(zoneKey(name), Zone);
+    if (zone?.zone_id !== zoneId) throw new Error("There is no such zone.");
+    const writes = await planChanges(table, name, changes);
+    const still: Write = { check: zoneKey(name), if: { zone_id: zoneId } };
+    return { writes: writes.length > 0 ? [still, ...writes] : [], value: done };
+  });
+}
+
+function deleteZone(table: Table, zoneId: string): Promise<void> {
+  const name = nameOf(zoneId);
+  return table.commit(async () => {
+    const zone = await table.get(zoneKey(name), Zone);
+    if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
+    // All of them, whether they are there: one may come into being until this is done.
+    const all = Array.from({ length: shelves }, (_, shelf): Write => ({ delete: shelfKey(name, shelf) }));
+    return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
+  });
+}
+
+/** Zones in the table, for a nameserver on this machine that answers from them: all servers have a change at once. */
+export const embeddedDns = (table: Table): Dns => ({
+  createZone: (input) => createZone(table, input),
+  changeZone: (zoneId, changes) => changeZone(table, zoneId, changes),
+  isInSync: async () => true,
+  deleteZone: (zoneId) => deleteZone(table, zoneId),
+});
+
+/**
+ * The closest zone that a name (lower case, no dot at the end) is in, with all its RRsets, the NS at its apex too;
+ * undefined when there is none.
+ */
+export async function zoneAt(table: Table, name: string): Promise<{ name: string; rrsets: RRset[] } | undefined> {
+  const labels = name.split(".");
+  const around = labels.map((_, index) => labels.slice(index).join("."));
+  const found = await table.getMany(around.map(zoneKey));
+  for (const zone of around.filter((_, index) => found[index])) {
+    const items = await table.between(partition(zone), shelfKey(zone, 0).SK, zoneKey(zone).SK);
+    // Without its last item it is gone since.
+    if (items.at(-1)?.SK !== zoneKey(zone).SK) continue;
+    return { name: zone, rrsets: items.slice(0, -1).flatMap((item) => Shelf.parse(item).rrsets) };
+  }
+  return undefined;
+}

@@ -1,0 +1,40 @@
+import * as z from "zod";
+
+import type { Table } from "../../table/table.ts";
+import { lazy, unconfigured } from "../lazy.ts";
+import type { Dns } from "./dns.ts";
+
+const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or embedded.";
+
+/**
+ * The DNS hosting of an environment, over the table that the embedded one keeps its zones in; make it once for each
+ * process, as it keeps a client. Without a provider in the environment its first use throws, not this.
+ */
+export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
+  if (DNS_PROVIDER === "embedded") {
+    return (table) => lazy(async () => (await import("./embedded.ts")).embeddedDns(table));
+  }
+  if (DNS_PROVIDER === undefined) return () => lazy(unconfigured(missing));
+  let made: Dns | undefined;
+  const route53 = lazy(async () => {
+    const { route53Dns } = await import("./route53.ts");
+    return (made ??= route53Dns(DNS_DELEGATION_SET === undefined ? {} : { delegationSetId: DNS_DELEGATION_SET }));
+  });
+  return () => route53;
+}
+
+let ofProcess: ReturnType<typeof dnsOf> | undefined;
+
+/** The DNS hosting of this process, from its environment, which it needs from the first call on, not at import. */
+export function dns(table: Table): Dns {
+  ofProcess ??= dnsOf(DnsEnvironment.parse(process.env));
+  return ofProcess(table);
+}
+
+export const DnsEnvironment = z.object({
+  DNS_PROVIDER: z.enum(["route53", "embedded"]).optional(),
+  /** A reusable delegation set of Route 53, whose nameservers all zones are on. */
+  DNS_DELEGATION_SET: z.string().min(1).optional(),
+});
+
+export type DnsEnvironment = z.output<typeof DnsEnvironment>;

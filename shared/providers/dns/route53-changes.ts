@@ -1,0 +1,148 @@
+import type { Change, ResourceRecordSet } from "@aws-sdk/client-route-53";
+import * as z from "zod";
+
+import type { RecordType } from "../../dns/rrset.ts";
+import type { ZoneChange } from "./dns.ts";
+import { codeOf, listSets, mostSets, told, type Route53 } from "./route53-client.ts";
+import { absolute, relaxed, setOf } from "./route53-values.ts";
+
+type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
+type Owner = { name: string; type: RecordType };
+
+/** The change that nothing had to be done for. */
+const nothing: Changed = { changeId: "none", isInSync: true };
+
+/** So many RRsets are looked up one by one; for more of them the zone is read. */
+const fewLookups = 3;
+
+/** What one request may hold (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
+const limits = { records: 1_000, characters: 32_000 };
+type Weight = typeof limits;
+
+/** How much of a request a change takes; what replaces an RRset counts twice. */
+function weightOf({ Action, ResourceRecordSet: set }: Change): Weight {
+  const values = set?.ResourceRecords ?? [];
+  const times = Action === "UPSERT" ? 2 : 1;
+  const characters = values.reduce((sum, { Value = "" }) => sum + Value.length, 0);
+  return { records: times * values.length, characters: times * characters };
+}
+
+const sum = (a: Weight, b: Weight): Weight => ({
+  records: a.records + b.records,
+  characters: a.characters + b.characters,
+});
+
+const fits = ({ records, characters }: Weight): boolean => records <= limits.records && characters <= limits.characters;
+
+/** Changes in order, in as few requests as can hold them; one that none can hold has one of its own. */
+export function batchesOf(changes: readonly Change[]): Change[][] {
+  const batches: Change[][] = [];
+  let weight = limits;
+  for (const change of changes) {
+    const own = weightOf(change);
+    const batch = batches.at(-1);
+    weight = sum(weight, own);
+    if (batch && fits(weight)) {
+      batch.push(change);
+    } else {
+      batches.push([change]);
+      weight = own;
+    }
+  }
+  return batches;
+}
+
+const isOf = ({ name, type }: Owner, set: ResourceRecordSet): boolean =>
+  set.Type === type && relaxed(set.Name ?? "") === name;
+
+/** Those RRsets as they stand, which alone can be deleted; without those that are not there. */
+async function currentSets(route53: Route53, zoneId: string, owners: readonly Owner[]): Promise<ResourceRecordSet[]> {
+  const found: ResourceRecordSet[] = [];
+  if (owners.length <= fewLookups) {
+    for (const owner of owners) {
+      const start = { StartRecordName: absolute(owner.name), StartRecordType: owner.type, MaxItems: 1 };
+      const { sets } = await listSets(route53, zoneId, start);
+      found.push(...sets.filter((set) => isOf(owner, set)));
+    }
+    return found;
+  }
+  const wanted = new Set(owners.map(({ name, type }) => `${type} ${name}`));
+  let start: Parameters<typeof listSets>[2] | undefined = { MaxItems: mostSets };
+  while (start && found.length < owners.length) {
+    const { sets, next } = await listSets(route53, zoneId, start);
+    found.push(...sets.filter(({ Name = "", Type }) => wanted.has(`${Type} ${relaxed(Name)}`)));
+    start = next;
+  }
+  return found;
+}
+
+/** Sends one batch, which is done as a whole or not at all. */
+export async function send({ client, sdk }: Route53, zoneId: string, changes: Change[]): Promise<Changed> {
+  const { ChangeInfo } = await client.send(
+    new sdk.ChangeResourceRecordSetsCommand({ HostedZoneId: zoneId, ChangeBatch: { Changes: changes } }),
+  );
+  return { changeId: told(ChangeInfo?.Id).replace("/change/", ""), isInSync: told(ChangeInfo?.Status) === "INSYNC" };
+}
+
+/** An error whose code the SDK does not find: InvalidChangeBatch has a form of its own that is not read. */
+const Unread = z.object({ name: z.literal("Unknown"), $metadata: z.object({ httpStatusCode: z.literal(400) }) });
+
+/** Whether Route 53 refused a batch for what it says. */
+export const isInvalidBatch = (error: unknown): boolean =>
+  codeOf(error) === "InvalidChangeBatch" || Unread.safeParse(error).success;
+
+/**
+ * Makes all changes in one batch. What is to be gone is read before, and once more when it has changed meanwhile.
+ * Throws for more than a batch can hold: 1,000 records and 32,000 characters of values, both counted twice for what is
+ * put. What is too long for Route 53 is left out, and told as refused.
+ */
+export async function change(route53: Route53, zoneId: string, changes: readonly ZoneChange[]): Promise<Changed> {
+  const last = new Map(
+    changes.map((one) => {
+      const { type, name } = "put" in one ? one.put : one.remove;
+      return [`${type} ${name}`, one] as const;
+    }),
+  );
+  const wanted = [...last.values()].flatMap((one) => ("put" in one ? [{ rrset: one.put, set: setOf(one.put) }] : []));
+  const refused = wanted.flatMap(({ rrset, set }) =>
+    set.ResourceRecords?.length === rrset.data.length ? [] : [rrset],
+  );
+  const isEmptied = ({ rrset, set }: (typeof wanted)[number]): boolean =>
+    refused.includes(rrset) && set.ResourceRecords?.length === 0;
+  const puts = wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set]));
+  const removed = [
+    ...[...last.values()].flatMap((one) => ("remove" in one ? [one.remove] : [])),
+    ...wanted.flatMap((one) => (isEmptied(one) ? [one.rrset] : [])),
+  ];
+  const attempt = async (): Promise<Changed> => {
+    const gone = await currentSets(route53, zoneId, removed);
+    // What is gone comes first, as a CNAME has to make room for what takes its place.
+    const batch: Change[] = [
+      ...gone.map((set) => ({ Action: "DELETE" as const, ResourceRecordSet: set })),
+      ...puts.map((set) => ({ Action: "UPSERT" as const, ResourceRecordSet: set })),
+    ];
+    if (!fits(batch.map(weightOf).reduce(sum, { records: 0, characters: 0 }))) {
+      throw new Error("These changes are more than one request to Route 53 can hold.");
+    }
+    const changed = batch.length > 0 ? await send(route53, zoneId, batch) : nothing;
+    return refused.length > 0 ? { ...changed, refused } : changed;
+  };
+  try {
+    return await attempt();
+  } catch (error) {
+    if (removed.length === 0 || !isInvalidBatch(error)) throw error;
+    return attempt();
+  }
+}
+
+/** Whether all servers have a change by now; one that Route 53 does not know of any more they have. */
+export async function hasArrived({ client, sdk }: Route53, changeId: string): Promise<boolean> {
+  if (changeId === nothing.changeId) return true;
+  try {
+    const { ChangeInfo } = await client.send(new sdk.GetChangeCommand({ Id: changeId }));
+    return told(ChangeInfo?.Status) === "INSYNC";
+  } catch (error) {
+    if (codeOf(error) === "NoSuchChange") return true;
+    throw error;
+  }
+}

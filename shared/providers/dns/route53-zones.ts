@@ -1,0 +1,131 @@
+import type {
+  HostedZone,
+  ListHostedZonesByNameRequest,
+  ListHostedZonesByNameResponse,
+  ResourceRecordSet,
+} from "@aws-sdk/client-route-53";
+
+import { apexTtlSeconds, ZoneExists } from "./dns.ts";
+import { batchesOf, isInvalidBatch, send } from "./route53-changes.ts";
+import { codeOf, listSets, mostSets, told, unavailable, type Route53 } from "./route53-client.ts";
+import { absolute, relaxed, setOf } from "./route53-values.ts";
+
+type NewZone = { name: string; reference: string; nameservers: readonly string[] };
+
+/**
+ * Route 53 Domains makes a zone for every name it registers, under a reference that begins so. It is on other
+ * nameservers, and nobody's but the registrar's.
+ */
+const registrarsPrefix = "RISWorkflow-";
+
+const pageSize = 20;
+
+/** The public zones of a name that are in the way of others, with whatever reference. */
+async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZone[]> {
+  const found: HostedZone[] = [];
+  let start: ListHostedZonesByNameRequest | undefined = { DNSName: absolute(name) };
+  while (start) {
+    const command = new sdk.ListHostedZonesByNameCommand({ ...start, MaxItems: pageSize });
+    const answer: ListHostedZonesByNameResponse = await client.send(command);
+    const { NextDNSName = "", NextHostedZoneId } = answer;
+    found.push(...told(answer.HostedZones).filter((zone) => relaxed(zone.Name ?? "") === name));
+    const isMore = told(answer.IsTruncated) && relaxed(NextDNSName) === name;
+    start = isMore ? { DNSName: NextDNSName, HostedZoneId: NextHostedZoneId } : undefined;
+  }
+  return found.filter(
+    ({ Config, CallerReference = "" }) => !Config?.PrivateZone && !CallerReference.startsWith(registrarsPrefix),
+  );
+}
+
+const idOf = (zone: HostedZone | undefined): string => told(zone?.Id).replace("/hostedzone/", "");
+
+/** The zone made with this reference; undefined when there is none of the name. Throws `ZoneExists` for another one. */
+async function findZone(route53: Route53, { name, reference }: NewZone): Promise<string | undefined> {
+  const zones = await zonesOf(route53, name);
+  const own = zones.find(({ CallerReference }) => CallerReference === reference);
+  if (own) return idOf(own);
+  if (zones.length > 0) throw new ZoneExists(`There is another zone of ${name}.`);
+  return undefined;
+}
+
+async function makeZone(route53: Route53, input: NewZone, delegationSetId: string | undefined): Promise<string> {
+  const { client, sdk } = route53;
+  const { name, reference } = input;
+  const command = new sdk.CreateHostedZoneCommand({
+    Name: absolute(name),
+    CallerReference: reference,
+    DelegationSetId: delegationSetId,
+  });
+  try {
+    return idOf((await client.send(command)).HostedZone);
+  } catch (error) {
+    const code = codeOf(error) ?? "";
+    if (code === "HostedZoneAlreadyExists") {
+      const found = await findZone(route53, input);
+      // It was made a moment ago and is not listed yet.
+      if (found === undefined) throw unavailable();
+      return found;
+    }
+    if (code === "ConflictingDomainExists") {
+      const found = await findZone(route53, input);
+      if (found !== undefined) return found;
+      throw new Error(`A zone above or below ${name} is on the same nameservers.`, { cause: error });
+    }
+    if (code === "NoSuchDelegationSet" || code === "DelegationSetNotReusable") {
+      throw new Error("DNS_DELEGATION_SET is not a reusable delegation set.", { cause: error });
+    }
+    throw error;
+  }
+}
+
+/**
+ * Makes a zone or finds the one made with this reference, and sets its apex NS RRset. It looks before it makes one, as
+ * Route 53 would make another one of the same name.
+ */
+export async function createZone(
+  route53: Route53,
+  input: NewZone,
+  delegationSetId: string | undefined,
+): Promise<{ zoneId: string }> {
+  const zoneId = (await findZone(route53, input)) ?? (await makeZone(route53, input, delegationSetId));
+  const apex = setOf({
+    name: input.name,
+    type: "NS",
+    ttl: apexTtlSeconds,
+    data: input.nameservers.map((host) => ({ type: "NS", host })),
+  });
+  await send(route53, zoneId, [{ Action: "UPSERT", ResourceRecordSet: apex }]);
+  return { zoneId };
+}
+
+/** Removes all but what every zone has: SOA and NS at its apex. */
+async function empty(route53: Route53, zoneId: string): Promise<void> {
+  for (let isMore = true; isMore;) {
+    const { sets, next } = await listSets(route53, zoneId, { MaxItems: mostSets });
+    const apex = told(sets.find(({ Type }) => Type === "SOA")?.Name);
+    const isKept = ({ Name, Type }: ResourceRecordSet): boolean => Name === apex && (Type === "SOA" || Type === "NS");
+    const gone = sets.filter((set) => !isKept(set));
+    for (const batch of batchesOf(gone.map((set) => ({ Action: "DELETE", ResourceRecordSet: set })))) {
+      await send(route53, zoneId, batch);
+    }
+    isMore = next !== undefined && gone.length > 0;
+  }
+}
+
+const mostAttempts = 3;
+
+/** Empties a zone and deletes it. Somebody who changes it meanwhile can delay that, up to two times. */
+export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
+  const { client, sdk } = route53;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await empty(route53, zoneId);
+      await client.send(new sdk.DeleteHostedZoneCommand({ Id: zoneId }));
+      return;
+    } catch (error) {
+      if (codeOf(error) === "NoSuchHostedZone") return;
+      const isChanged = isInvalidBatch(error) || codeOf(error) === "HostedZoneNotEmpty";
+      if (!isChanged || attempt === mostAttempts) throw error;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from "@aws-sdk/client-eventbridge";
+
+import type { Event } from "../../changes/event.ts";
+import type { Log } from "../../core/log.ts";
+
+/**
+ * Publishes events in their order and answers the indexes of those that could not be published. It does not
+ * reject for what a later try may heal.
+ */
+export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
+
+/** What PutEvents takes at most, in one entry as in all entries of a call together. */
+const limitBytes = 262_144;
+const limitEntries = 10;
+
+/**
+ * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`,
+ * Detail the event. An event over 256 KB goes without `data` and `previous_data`, with `truncated: true`.
+ * Why something could not be published is logged by its code.
+ */
+export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): EventPublisher {
+  const client = new EventBridgeClient({
+    maxAttempts: 4,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
+  });
+  return async (events) => {
+    const entries = events.map((event) => entryOf(event, busName));
+    const failed: number[] = [];
+    for (const indexes of callsOf(entries)) {
+      const outcome = await put(
+        client,
+        indexes.flatMap((index) => entries[index] ?? []),
+      );
+      const refused = indexes.filter((_, place) => outcome.codes[place] !== undefined);
+      if (refused.length > 0)
+        log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
+      failed.push(...refused);
+      // The rest would only wait for the same time-outs.
+      if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
+    }
+    return failed;
+  };
+}
+
+const distinct = (codes: readonly (string | undefined)[]): string[] => [
+  ...new Set(codes.filter((code) => code !== undefined)),
+];
+
+/** For each entry why it was not taken, or undefined when it was; and whether the bus takes nothing at all. */
+type Outcome = { codes: (string | undefined)[]; isOut: boolean };
+
+async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<Outcome> {
+  try {
+    const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
+    // An entry that the answer says nothing of has no id and so was not taken either.
+    const codes = entries.map((_, place) =>
+      Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
+    );
+    return { codes, isOut: false };
+  } catch (error) {
+    const code = error instanceof Error ? error.name : "Unknown";
+    return { codes: entries.map(() => code), isOut: true };
+  }
+}
+
+function entryOf(event: Event, busName: string): PutEventsRequestEntry {
+  const { data: _, previous_data: __, ...envelope } = event;
+  const entry = {
+    EventBusName: busName,
+    Source: "hosted-mail",
+    DetailType: event.type,
+    Resources: [`${event.resource.type}/${event.resource.id}`],
+    Time: new Date(event.timestamp),
+    Detail: JSON.stringify(event),
+  };
+  if (bytesOf(entry) <= limitBytes) return entry;
+  return { ...entry, Detail: JSON.stringify({ ...envelope, truncated: true }) };
+}
+
+/** An entry's size as EventBridge counts it: 14 bytes for the time, and its texts in UTF-8. */
+const bytesOf = ({ Source = "", DetailType = "", Detail = "", Resources = [] }: PutEventsRequestEntry): number =>
+  14 + [Source, DetailType, Detail, ...Resources].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+/** The indexes of the entries that each call takes, in their order. */
+function callsOf(entries: readonly PutEventsRequestEntry[]): number[][] {
+  const calls: number[][] = [];
+  let bytes = 0;
+  for (const [index, entry] of entries.entries()) {
+    const call = calls.at(-1);
+    if (call && call.length < limitEntries && bytes + bytesOf(entry) <= limitBytes) {
+      call.push(index);
+      bytes += bytesOf(entry);
+    } else {
+      calls.push([index]);
+      bytes = bytesOf(entry);
+    }
+  }
+  return calls;
+}

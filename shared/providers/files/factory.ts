@@ -1,0 +1,55 @@
+import type { Environment } from "../../core/env.ts";
+import { lazy, unconfigured } from "../lazy.ts";
+import { embeddedFiles } from "./embedded.ts";
+import { type Files, contentTypeOf } from "./files.ts";
+import { s3Files } from "./s3.ts";
+
+type FilesEnvironment = Pick<Environment, "FILES_BUCKET" | "FILES_DIR" | "FILES_KEY" | "FILES_BASE_URL">;
+
+const longestSeconds = 604_800;
+
+const missing = "There is nowhere to keep files: set FILES_BUCKET, or FILES_DIR, FILES_KEY and FILES_BASE_URL.";
+
+function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnvironment): Files {
+  if (FILES_BUCKET !== undefined) return s3Files(FILES_BUCKET);
+  if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
+    return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
+  }
+  return lazy(unconfigured(missing));
+}
+
+function check(key: string): string {
+  const contentType = contentTypeOf(key);
+  if (contentType === undefined) throw new Error(`"${key}" is not a key of a file.`);
+  return contentType;
+}
+
+/**
+ * The files of an environment; make them once for each process, as they keep a client. Without a place
+ * in the environment their first use throws, not this.
+ */
+export function filesOf(env: FilesEnvironment): Files {
+  const files = chosen(env);
+  return {
+    put: async (key, content, contentType) => {
+      if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      await files.put(key, content, contentType);
+    },
+    putStream: async (key, content, contentType) => {
+      if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      await files.putStream(key, content, contentType);
+    },
+    exists: async (key) => {
+      check(key);
+      return files.exists(key);
+    },
+    downloadUrl: async (key, options) => {
+      check(key);
+      const { expiresInSeconds } = options;
+      if (!Number.isInteger(expiresInSeconds) || expiresInSeconds < 1 || expiresInSeconds > longestSeconds) {
+        throw new RangeError(`A download expires in 1 to ${longestSeconds} seconds, not ${expiresInSeconds}.`);
+      }
+      return files.downloadUrl(key, options);
+    },
+  };
+}

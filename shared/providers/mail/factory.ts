@@ -1,0 +1,66 @@
+import { platform } from "../../core/platform.ts";
+import type { Table } from "../../table/table.ts";
+import { lazy, unconfigured } from "../lazy.ts";
+import { type Letter, type Mail, MailEnvironment } from "./mail.ts";
+import { type MailSender, senderIn } from "./sender.ts";
+
+const missing = "There is nothing to send mail with: set MAIL_PROVIDER to ses, smtp or embedded.";
+
+// A line break or a comma more in one of these would be another header, or another recipient.
+const plain = {
+  id: /^[A-Za-z0-9._-]{1,64}$/,
+  to: /^[^\s\p{C},;:<>()[\]"\\@]{1,64}@[^\s\p{C},;:<>()[\]"\\@]{1,255}$/u,
+  subject: /^[^\p{Cc}\p{Zl}\p{Zp}]{1,255}$/u,
+};
+
+/** Throws for a letter whose id, recipient or subject is more than one. */
+function requirePlain(letter: Letter): void {
+  for (const [member, form] of Object.entries(plain)) {
+    if (!form.test(letter[member as keyof typeof plain])) throw new Error(`A letter cannot have this ${member}.`);
+  }
+}
+
+/** Mail that refuses what is no plain letter before it loads anything. */
+const checked = (mail: Mail): Mail => ({
+  send: async (letter) => {
+    requirePlain(letter);
+    await mail.send(letter);
+  },
+});
+
+const senderOf = ({ MAIL_FROM }: MailEnvironment): MailSender => MAIL_FROM ?? senderIn(platform().mailZone);
+
+async function smtp(env: MailEnvironment): Promise<Mail> {
+  const { smtpMail, smtpServer } = await import("./smtp.ts");
+  return smtpMail(smtpServer(env), senderOf(env));
+}
+
+async function ses(env: MailEnvironment): Promise<Mail> {
+  const { sesMail } = await import("./ses.ts");
+  const { SES_CONFIGURATION_SET: configurationSet } = env;
+  return sesMail(senderOf(env), configurationSet === undefined ? {} : { configurationSet });
+}
+
+/**
+ * The mail of an environment, over the table and the clock of the embedded outbox; make it once for each process, as it
+ * keeps a client and a secret. Without a provider in the environment its first use throws, not this.
+ */
+export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
+  const { MAIL_PROVIDER } = env;
+  if (MAIL_PROVIDER === "embedded") {
+    return (table, now) =>
+      checked(lazy(async () => (await import("./embedded.ts")).embeddedMail(table, senderOf(env), now)));
+  }
+  if (MAIL_PROVIDER === undefined) return () => checked(lazy(unconfigured(missing)));
+  let made: Promise<Mail> | undefined;
+  const kept = checked(lazy(() => (made ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
+  return () => kept;
+}
+
+let ofProcess: ReturnType<typeof mailOf> | undefined;
+
+/** The mail of this process, from its environment, which it needs from the first call on, not at import. */
+export function mailHere(table: Table, now: () => Date): Mail {
+  ofProcess ??= mailOf(MailEnvironment.parse(process.env));
+  return ofProcess(table, now);
+}

@@ -1,0 +1,27 @@
+import * as z from "zod";
+
+import { namedSecret } from "../named-secret.ts";
+
+/** What mail servers show when they ask: a secret in Secrets Manager by its name, or the secret itself. */
+export const MailSecretEnvironment = z.object({
+  MAIL_SECRET_NAME: z.string().min(1).optional(),
+  MAIL_SECRET: z.string().min(16).optional(),
+});
+
+const Secret = z.string().min(16);
+
+let ofProcess: (() => Promise<string>) | undefined;
+
+async function missing(): Promise<never> {
+  throw new Error("Mail servers cannot be told apart from others: set MAIL_SECRET_NAME or MAIL_SECRET.");
+}
+
+/** What mail servers of this deployment show when they ask. Needs the environment from the first call on. 503. */
+export function mailSecret(): Promise<string> {
+  if (!ofProcess) {
+    const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = MailSecretEnvironment.parse(process.env);
+    if (name !== undefined) ofProcess = namedSecret(name, (text) => Secret.parse(text), "at least 16 characters");
+    else ofProcess = secret === undefined ? missing : async () => secret;
+  }
+  return ofProcess();
+}

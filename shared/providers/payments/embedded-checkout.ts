@@ -1,0 +1,169 @@
+import { createHmac, randomBytes } from "node:crypto";
+
+import * as z from "zod";
+
+import { notFound } from "../../core/errors.ts";
+import { Timestamp } from "../../core/time.ts";
+import type { Table } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import { expirySeconds, stripeVersion } from "./checkout-session.ts";
+import type { CheckoutInput, CheckoutStatus, PaymentEvent } from "./payments.ts";
+
+/*
+ * Access patterns
+ *   a checkout by its id                        CHECKOUT#<id> / CHECKOUT
+ *   the checkout that an idempotency key made   CHECKOUT#KEY#<key> / CHECKOUT
+ */
+const checkoutKey = (id: string): Key => ({ PK: `CHECKOUT#${id}`, SK: "CHECKOUT" });
+const idempotencyKey = (key: string): Key => ({ PK: `CHECKOUT#KEY#${key}`, SK: "CHECKOUT" });
+
+const StoredCheckout = z.object({
+  id: z.string(),
+  reference: z.string(),
+  account_id: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  description: z.string(),
+  success_url: z.string().optional(),
+  cancel_url: z.string().optional(),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  /** What became of it, and when; an open one can have run out of time. */
+  outcome: z.enum(["open", "paid", "failed", "expired"]),
+  settled_at: Timestamp.optional(),
+});
+export type StoredCheckout = z.output<typeof StoredCheckout>;
+type Outcome = PaymentEvent["type"];
+
+function newCheckout(input: CheckoutInput, now: Date): StoredCheckout {
+  return {
+    id: `cs_local_${randomBytes(18).toString("hex")}`,
+    reference: input.reference,
+    account_id: input.accountId,
+    amount: input.amount,
+    currency: input.currency,
+    description: input.description,
+    success_url: input.successUrl,
+    cancel_url: input.cancelUrl,
+    created_at: now.toISOString(),
+    expires_at: new Date(expirySeconds(input.expiresAt, now) * 1_000).toISOString(),
+    outcome: "open",
+  };
+}
+
+const isSame = (kept: StoredCheckout, input: CheckoutInput): boolean =>
+  kept.reference === input.reference &&
+  kept.account_id === input.accountId &&
+  kept.amount === input.amount &&
+  kept.currency === input.currency;
+
+/** Keeps a new checkout; the key's first one when there is one. Throws for the same key with another input. */
+export function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
+  return table.commit(async () => {
+    const claim = idempotencyKey(input.idempotencyKey);
+    const known = await table.get(claim, z.object({ checkout_id: z.string() }));
+    if (known) {
+      const kept = await getStored(table, known.checkout_id);
+      if (!isSame(kept, input)) throw new Error("This idempotency key has made another checkout.");
+      return { writes: [], value: kept };
+    }
+    const checkout = newCheckout(input, now);
+    return {
+      writes: [
+        { put: { ...claim, checkout_id: checkout.id }, if: "absent" },
+        { put: { ...checkoutKey(checkout.id), ...checkout }, if: "absent" },
+      ],
+      value: checkout,
+    };
+  });
+}
+
+/** The checkout with this id. Throws 404 `not_found`. */
+export async function getStored(table: Table, id: string): Promise<StoredCheckout> {
+  const checkout = /^cs_local_[0-9a-f]{36}$/.test(id) ? await table.get(checkoutKey(id), StoredCheckout) : undefined;
+  if (!checkout) throw notFound();
+  return checkout;
+}
+
+const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
+
+export const statusOf = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
+  outcome === "open" && expires_at <= now.toISOString() ? "expired" : statuses[outcome];
+
+/** What somebody can do to a checkout: `pay-late` is a payment that was made before the end and is heard of after it. */
+export const Act = z.enum(["pay", "decline", "close", "pay-late"]);
+export type Act = z.output<typeof Act>;
+
+const outcomes = { pay: "paid", decline: "failed", close: "expired", "pay-late": "paid" } as const;
+
+/** Whether this can still be done to it. What is paid can be heard of again. */
+function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
+  const status = statusOf(checkout, now);
+  if (act === "pay-late") return status === "expired" || status === "paid";
+  return act === "close" ? checkout.outcome === "open" : status === "open";
+}
+
+/** Ends a checkout, of two who do it at once by one of them only; undefined where that cannot be done any more. */
+export function settle(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
+  return table.commit(async () => {
+    const checkout = await getStored(table, id);
+    if (!isPossible(act, checkout, now)) return { writes: [], value: undefined };
+    if (checkout.outcome === "paid") return { writes: [], value: checkout };
+    const changes = { outcome: outcomes[act], settled_at: now.toISOString() };
+    return {
+      writes: [{ update: checkoutKey(id), set: changes, if: { outcome: checkout.outcome } }],
+      value: { ...checkout, ...changes },
+    };
+  });
+}
+
+const secondsOf = (timestamp: string): number => Math.floor(Date.parse(timestamp) / 1_000);
+
+const eventTypes: Record<Outcome, string> = {
+  paid: "checkout.session.completed",
+  failed: "checkout.session.async_payment_failed",
+  expired: "checkout.session.expired",
+};
+
+/**
+ * The body of the event that tells a settled checkout's outcome, in Stripe's shape; the same bytes every time.
+ * Throws for a checkout that is open.
+ */
+export function eventBodyOf(checkout: StoredCheckout): string {
+  const { id, outcome, settled_at, created_at, expires_at, reference, account_id, amount, currency } = checkout;
+  if (outcome === "open" || settled_at === undefined) throw new Error("An open checkout has no outcome to tell.");
+  const session = {
+    id,
+    object: "checkout.session",
+    amount_subtotal: amount,
+    amount_total: amount,
+    cancel_url: checkout.cancel_url ?? null,
+    client_reference_id: reference,
+    created: secondsOf(created_at),
+    currency: currency.toLowerCase(),
+    expires_at: secondsOf(expires_at),
+    livemode: false,
+    metadata: { account_id, reference },
+    mode: "payment",
+    payment_status: outcome === "paid" ? "paid" : "unpaid",
+    status: outcome === "expired" ? "expired" : "complete",
+    success_url: checkout.success_url ?? null,
+    url: null,
+  };
+  return JSON.stringify({
+    id: id.replace("cs_", `evt_${outcome}_`),
+    object: "event",
+    api_version: stripeVersion,
+    created: secondsOf(settled_at),
+    data: { object: session },
+    livemode: false,
+    pending_webhooks: 1,
+    type: eventTypes[outcome],
+  });
+}
+
+/** The `stripe-signature` header for a body sent now (https://docs.stripe.com/webhooks/signature). */
+export function signatureOf(body: string, secret: string, now: Date): string {
+  const t = Math.floor(now.getTime() / 1_000);
+  return `t=${t},v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
+}

@@ -1,0 +1,41 @@
+import { clock } from "../../core/clock.ts";
+import type { Table } from "../../table/table.ts";
+import { addCheckout, getStored, statusOf, type StoredCheckout } from "./embedded-checkout.ts";
+import { readPaymentEvent } from "./payment-event.ts";
+import type { Payments } from "./payments.ts";
+
+export type EmbeddedOptions = {
+  /** What webhooks are signed with. */
+  webhookSecret: string;
+  /** The origin that has the checkout pages. */
+  baseUrl: string;
+  now?: () => Date;
+};
+
+/** Payments without a provider: checkouts in the table, which a page of the local runtime settles; no money moves. */
+export function embeddedPayments(table: Table, options: EmbeddedOptions): Payments {
+  const { webhookSecret, baseUrl, now = clock } = options;
+  const urlOf = ({ id }: StoredCheckout): string => new URL(`/_local/checkout/${id}`, baseUrl).href;
+  return {
+    createCheckout: async (input) => {
+      const checkout = await addCheckout(table, input, now());
+      return { id: checkout.id, url: urlOf(checkout), expiresAt: new Date(checkout.expires_at) };
+    },
+    readEvent: (body, headers, at) => readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at),
+    getCheckout: async (id) => {
+      const checkout = await getStored(table, id);
+      const status = statusOf(checkout, now());
+      const { reference, account_id: accountId, amount, currency, expires_at } = checkout;
+      return {
+        id,
+        status,
+        reference,
+        accountId,
+        amount,
+        currency,
+        expiresAt: new Date(expires_at),
+        ...(status === "open" ? { url: urlOf(checkout) } : {}),
+      };
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import * as z from "zod";
+
+import type { Table } from "../../table/table.ts";
+import { lazy, unconfigured } from "../lazy.ts";
+import { embeddedPayments } from "./embedded.ts";
+import type { Payments } from "./payments.ts";
+import { paymentsSecret } from "./secret.ts";
+import { stripePayments } from "./stripe.ts";
+
+const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
+
+/**
+ * The payments of an environment, over the table that the embedded ones keep their checkouts in; make them once for
+ * each process, as they keep a client and its secret. Without configuration their first use throws, not this.
+ */
+export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
+  const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
+  if (secretName !== undefined) {
+    const returnUrl = env.PAYMENTS_RETURN_URL;
+    const stripe = stripePayments(paymentsSecret(secretName), returnUrl === undefined ? {} : { returnUrl });
+    return () => stripe;
+  }
+  if (webhookSecret !== undefined) {
+    return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
+  }
+  return () => lazy(unconfigured(missing));
+}
+
+let ofProcess: ReturnType<typeof paymentsOf> | undefined;
+
+/** The payments of this process, from its environment, which it needs from the first call on, not at import. */
+export function payments(table: Table): Payments {
+  ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
+  return ofProcess(table);
+}
+
+export const PaymentsEnvironment = z
+  .object({
+    /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
+    PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
+    /** Where payers return to when a checkout does not say. */
+    PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
+    /** For the embedded payments: what webhooks are signed with, and the origin that has their page. */
+    PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),
+    PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
+  })
+  .refine((env) => env.PAYMENTS_SECRET_NAME === undefined || env.PAYMENTS_WEBHOOK_SECRET === undefined, {
+    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET",
+  });
+
+export type PaymentsEnvironment = z.output<typeof PaymentsEnvironment>;

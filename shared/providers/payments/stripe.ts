@@ -1,0 +1,110 @@
+import type { Stripe } from "stripe";
+import * as z from "zod";
+
+import { notFound, Problem } from "../../core/errors.ts";
+import { expirySeconds, OurMetadata, stateOf, stripeVersion } from "./checkout-session.ts";
+import { readPaymentEvent } from "./payment-event.ts";
+import type { Checkout, CheckoutInput, Payments } from "./payments.ts";
+import type { PaymentsSecret } from "./secret.ts";
+
+export type StripeOptions = {
+  /** Where payers return to when a checkout does not say. */
+  returnUrl?: string;
+  /** An origin instead of Stripe's, for tests. */
+  endpoint?: URL;
+  /** How long one of the three attempts may be silent. */
+  timeoutMs?: number;
+};
+
+async function newClient(apiKey: string, { endpoint, timeoutMs = 5_000 }: StripeOptions): Promise<Stripe> {
+  const { default: Stripe } = await import("stripe");
+  const place = endpoint && { protocol: "http" as const, host: endpoint.hostname, port: endpoint.port };
+  return new Stripe(apiKey, {
+    apiVersion: stripeVersion,
+    maxNetworkRetries: 2,
+    timeout: timeoutMs,
+    telemetry: false,
+    ...place,
+  });
+}
+
+/** A person waits for what is only looked at, and it is asked again soon. */
+const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
+  timeout: timeoutMs,
+  maxNetworkRetries: 1,
+});
+
+/** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system's. */
+const Failure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
+
+/** No answer, 429, and 5xx; 409 too, which is another request with the same key that is still running. */
+const passing = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
+
+/** What a caller is told: 503 when Stripe cannot do it now, the error itself when it is our own mistake. */
+function failureOf(error: unknown): unknown {
+  const { data } = Failure.safeParse(error);
+  if (data?.code === "resource_missing") return notFound();
+  if (!data || !passing.has(data.type)) return error;
+  return new Problem("upstream_unavailable", "The payment provider does not answer.", { retry_after: 5 });
+}
+
+async function call<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+function sessionOf(input: CheckoutInput, successUrl: string, now: Date): Stripe.Checkout.SessionCreateParams {
+  const { reference, accountId, amount, currency, description, cancelUrl, expiresAt } = input;
+  return {
+    mode: "payment",
+    client_reference_id: reference,
+    metadata: { account_id: accountId, reference },
+    line_items: [
+      {
+        quantity: 1,
+        price_data: { currency: currency.toLowerCase(), unit_amount: amount, product_data: { name: description } },
+      },
+    ],
+    expires_at: expirySeconds(expiresAt, now),
+    success_url: successUrl,
+    ...(cancelUrl === undefined ? {} : { cancel_url: cancelUrl }),
+  };
+}
+
+async function create(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
+  const successUrl = input.successUrl ?? returnUrl;
+  if (successUrl === undefined) throw new Error("A checkout has to lead back somewhere: set PAYMENTS_RETURN_URL.");
+  const { id, url, expires_at } = await client.checkout.sessions.create(sessionOf(input, successUrl, new Date()), {
+    idempotencyKey: input.idempotencyKey,
+  });
+  if (url === null) throw new Error(`Stripe made the session ${id} without a page`);
+  return { id, url, expiresAt: new Date(expires_at * 1_000) };
+}
+
+/**
+ * Payments by Stripe Checkout: sessions of mode `payment` with one line. Every attempt of a request, three at most,
+ * has the same Idempotency-Key. What Stripe refuses is our own mistake, and an Error.
+ */
+export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
+  let connected: { apiKey: string; client: Promise<Stripe> } | undefined;
+  const connect = async (): Promise<Stripe> => {
+    const { apiKey } = await secret();
+    if (connected?.apiKey !== apiKey) connected = { apiKey, client: newClient(apiKey, options) };
+    return connected.client;
+  };
+  return {
+    createCheckout: (input) => call(async () => create(await connect(), input, options.returnUrl)),
+    readEvent: async (body, headers, now) =>
+      readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now),
+    getCheckout: (id) =>
+      call(async () => {
+        if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
+        const session = await (await connect()).checkout.sessions.retrieve(id, undefined, brief(options));
+        if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
+        return stateOf(session);
+      }),
+  };
+}

@@ -1,0 +1,132 @@
+import * as z from "zod";
+
+import { clock } from "../../core/clock.ts";
+import { Timestamp } from "../../core/time.ts";
+import type { Table } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import type { RegistrarOperation } from "./registrar.ts";
+
+/*
+ * Access patterns
+ *   a name: who has it, and to whom it is delegated     REGISTRY#<name> / NAME
+ *   an operation by its id, which has all of its key    REGISTRY#<name> / OPERATION#<begun at>#<random>
+ *   the latest operation of a name since an instant     REGISTRY#<name> / OPERATION#<instant> to OPERATION#~, backwards
+ */
+const partition = (name: string): string => `REGISTRY#${name}`;
+export const nameKey = (name: string): Key => ({ PK: partition(name), SK: "NAME" });
+
+/** The key of an operation; undefined for what is no id of one. */
+export function operationKey(id: string): Key | undefined {
+  const [, name, rest] = /^([^/#]{1,255})\/([^/]{1,100})$/.exec(id) ?? [];
+  return name === undefined ? undefined : { PK: partition(name), SK: `OPERATION#${rest}` };
+}
+
+export const operationId = (name: string, begunAt: Date, random: string): string =>
+  `${name}/${begunAt.toISOString()}#${random}`;
+
+/** An operation is decided when it begins; it is running until it `settles_at`. */
+export const StoredOperation = z.object({
+  id: z.string(),
+  settles_at: Timestamp,
+  outcome: z.enum(["succeeded", "failed"]),
+});
+export type StoredOperation = z.output<typeof StoredOperation>;
+
+const StoredName = z.discriminatedUnion("holder", [
+  z.object({ holder: z.literal("elsewhere"), version: z.int(), nameservers: z.array(z.string()) }),
+  z.object({
+    holder: z.literal("us"),
+    version: z.int(),
+    nameservers: z.array(z.string()),
+    operation: StoredOperation,
+    auto_renew: z.boolean(),
+    /** The end of its first year, or of the one in which `auto_renew` was last changed. */
+    expires_at: Timestamp,
+  }),
+]);
+type StoredName = z.output<typeof StoredName>;
+type OurName = Extract<StoredName, { holder: "us" }>;
+
+/** Who has a name. What is claimed by an operation that runs is not ours yet. */
+export type Standing =
+  | { status: "free" | "elsewhere" }
+  | { status: "running"; name: OurName }
+  | { status: "ours"; name: OurName; expiresAt: Date };
+
+/** A name as it is kept; undefined for one that never had a holder. */
+export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
+  table.get(nameKey(name), StoredName);
+
+/** The same day, years later. */
+export function yearsAfter(date: Date, years: number): Date {
+  const later = new Date(date);
+  later.setUTCFullYear(later.getUTCFullYear() + years);
+  return later;
+}
+
+/** The end of the year that is paid at a moment, of a name that is renewed when it ends. */
+function renewedUntil(end: Date, now: Date): Date {
+  let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());
+  if (yearsAfter(end, years) <= now) years += 1;
+  return yearsAfter(end, years);
+}
+
+/** Who has a name at a moment. */
+export function standingOf(name: StoredName | undefined, now: Date): Standing {
+  if (!name) return { status: "free" };
+  if (name.holder === "elsewhere") return { status: "elsewhere" };
+  const { operation, auto_renew } = name;
+  if (now < new Date(operation.settles_at)) return { status: "running", name };
+  if (operation.outcome === "failed") return { status: "free" };
+  const end = new Date(name.expires_at);
+  const expiresAt = auto_renew ? renewedUntil(end, now) : end;
+  return expiresAt <= now ? { status: "free" } : { status: "ours", name, expiresAt };
+}
+
+/** How an operation stands at a moment. */
+export function stateOf({ id, settles_at, outcome }: StoredOperation, now: Date): RegistrarOperation {
+  if (now < new Date(settles_at)) return { id, state: "running" };
+  return outcome === "failed"
+    ? { id, state: "failed", reason: "The registry did not register the name." }
+    : { id, state: "succeeded" };
+}
+
+/** The latest operation of a name that was begun at that instant or later. */
+export async function latestOperation(table: Table, name: string, since: Date): Promise<StoredOperation | undefined> {
+  const options = { limit: 1, newestFirst: true };
+  const from = `OPERATION#${since.toISOString()}`;
+  const [latest] = await table.between(partition(name), from, "OPERATION#~", options);
+  return latest && StoredOperation.parse(latest);
+}
+
+/** The nameservers that the parent zone has for a name, in the embedded registry; undefined when it has none. */
+export async function delegationOf(
+  table: Table,
+  name: string,
+  now: () => Date = clock,
+): Promise<readonly string[] | undefined> {
+  const stored = await getName(table, name);
+  const { status } = standingOf(stored, now());
+  if (!stored || stored.nameservers.length === 0) return undefined;
+  return status === "ours" || status === "elsewhere" ? stored.nameservers : undefined;
+}
+
+/**
+ * Has somebody else hold a name and delegate it to these nameservers, or to nobody when there are none. Throws for a
+ * name that is registered through us, or being so.
+ */
+export function delegate(
+  table: Table,
+  name: string,
+  nameservers: readonly string[],
+  now: () => Date = clock,
+): Promise<void> {
+  return table.commit(async () => {
+    const stored = await getName(table, name);
+    const { status } = standingOf(stored, now());
+    if (status === "ours" || status === "running") throw new Error(`${name} is registered through this registrar.`);
+    const version = stored?.version ?? 0;
+    const put = { ...nameKey(name), holder: "elsewhere", version: version + 1, nameservers };
+    return { writes: [{ put, if: stored ? { version } : "absent" }], value: undefined };
+  });
+}

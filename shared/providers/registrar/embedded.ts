@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+
+import { Problem } from "../../core/errors.ts";
+import type { Table } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import {
+  getName,
+  latestOperation,
+  nameKey,
+  operationId,
+  operationKey,
+  standingOf,
+  stateOf,
+  StoredOperation,
+  yearsAfter,
+  type Standing,
+} from "./embedded-names.ts";
+import { premiumFactor, prices } from "./prices.ts";
+import { Refused, type Offer, type Registrar, type RegistrarOperation } from "./registrar.ts";
+
+const slowMs = 30_000;
+
+/** A label of letters, digits and hyphens, none of which is at an end; two in the middle are for A-labels (RFC 5891 §4.2.3.1). */
+const label = /^(?!-)(?!(?!xn)..--)[a-z0-9-]{1,63}(?<!-)$/;
+
+function partsOf(name: string): { first: string; tld: string } {
+  const dot = name.indexOf(".");
+  return dot < 0 ? { first: name, tld: "" } : { first: name.slice(0, dot), tld: name.slice(dot + 1) };
+}
+
+const unavailable = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
+
+/** How a name can be had that stands so. */
+function offerOf(name: string, standing: Standing): Offer {
+  const { first, tld } = partsOf(name);
+  const price = prices.get(tld);
+  if (tld === "" || !label.test(first)) return { name, status: "invalid" };
+  if (!price) return { name, status: "unsupported_tld" };
+  if (standing.status !== "free" || first.startsWith("taken-")) return { name, status: "unavailable" };
+  if (first.startsWith("reserved-")) return { name, status: "reserved" };
+  if (first.startsWith("silent-")) return { name, status: "unknown" };
+  const { registration, renewal } = price;
+  return first.startsWith("premium-") || first.length <= 3
+    ? { name, status: "premium", price: premiumFactor * registration, renewalPrice: premiumFactor * renewal }
+    : { name, status: "available", price: registration, renewalPrice: renewal };
+}
+
+const refusals: Record<Exclude<Offer["status"], "available" | "unknown">, string> = {
+  premium: "Premium names cannot be registered here.",
+  unavailable: "The name is registered already.",
+  reserved: "The registry keeps this name for itself.",
+  unsupported_tld: "Names under this ending cannot be registered here.",
+  invalid: "This is not a name that can be registered.",
+};
+
+/** Throws when the registry will not have the name, or does not say. */
+function refuse(name: string, standing: Standing): void {
+  const { status } = offerOf(name, standing);
+  if (status === "unknown") throw unavailable();
+  if (status !== "available") throw new Refused(refusals[status]);
+  if (name.startsWith("refused-")) throw new Refused("The registry refuses this registration.");
+}
+
+/** An operation that begins now; how it ends is in the name. */
+function begin(name: string, now: Date): StoredOperation {
+  const isSlow = name.startsWith("slow-") || name.startsWith("fails-");
+  return {
+    id: operationId(name, now, randomBytes(8).toString("hex")),
+    settles_at: new Date(now.getTime() + (isSlow ? slowMs : 0)).toISOString(),
+    outcome: name.startsWith("fails-") ? "failed" : "succeeded",
+  };
+}
+
+async function register(table: Table, name: string, autoRenew: boolean, now: Date): Promise<RegistrarOperation> {
+  const isLost = name.startsWith("lost-");
+  const { operation, isNew } = await table.commit(async () => {
+    const stored = await getName(table, name);
+    const standing = standingOf(stored, now);
+    if (standing.status === "running" || (standing.status === "ours" && isLost)) {
+      return { writes: [], value: { operation: standing.name.operation, isNew: false } };
+    }
+    refuse(name, standing);
+    const operation = begin(name, now);
+    const key = operationKey(operation.id);
+    if (!key) throw new Error(`${name} cannot have an operation.`);
+    const held = {
+      holder: "us",
+      version: (stored?.version ?? 0) + 1,
+      nameservers: [],
+      operation,
+      auto_renew: autoRenew,
+      expires_at: yearsAfter(new Date(operation.settles_at), 1).toISOString(),
+    };
+    const writes: Write[] = [
+      { put: { ...nameKey(name), ...held }, if: stored ? { version: stored.version } : "absent" },
+      { put: { ...key, ...operation }, if: "absent" },
+    ];
+    return { writes, value: { operation, isNew: true } };
+  });
+  if (isNew && isLost) throw unavailable();
+  return stateOf(operation, now);
+}
+
+/** Changes a name that is ours, or does not when there is nothing to change. Throws for one that is not. */
+function update(
+  table: Table,
+  name: string,
+  now: Date,
+  changes: (standing: Extract<Standing, { status: "ours" }>) => Record<string, unknown>,
+): Promise<void> {
+  return table.commit(async () => {
+    const standing = standingOf(await getName(table, name), now);
+    if (standing.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
+    const { version } = standing.name;
+    const set = { ...changes(standing), version: version + 1 };
+    return { writes: [{ update: nameKey(name), set, if: { version } }], value: undefined };
+  });
+}
+
+function release(table: Table, name: string, now: Date): Promise<void> {
+  return table.commit(async () => {
+    const standing = standingOf(await getName(table, name), now);
+    if (standing.status !== "ours") return { writes: [], value: undefined };
+    return { writes: [{ delete: nameKey(name), if: { version: standing.name.version } }], value: undefined };
+  });
+}
+
+/**
+ * A registry and registrar in the table, where everything can be tried; no money moves. How a name begins says what
+ * becomes of it: `taken-` is unavailable, `reserved-` reserved, `premium-` premium, as are names of up to 3 characters;
+ * `silent-` does not answer, nor does it register; `refused-` is refused; `slow-` is registered and `fails-` fails
+ * after 30 seconds; `lost-` is registered with its answer lost, and answers when asked again. All others are
+ * registered at once.
+ */
+export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => ({
+  tlds: async () => [...prices.keys()],
+  offer: async (name) => offerOf(name, standingOf(await getName(table, name), now())),
+  register: ({ name, autoRenew }) => register(table, name, autoRenew, now()),
+  operation: async (id) => {
+    const key = operationKey(id);
+    const operation = key && (await table.get(key, StoredOperation));
+    if (!operation) throw new Error("There is no such operation.");
+    return stateOf(operation, now());
+  },
+  findOperation: async (name, since) => {
+    const operation = await latestOperation(table, name, since);
+    return operation && stateOf(operation, now());
+  },
+  registration: async (name) => {
+    const standing = standingOf(await getName(table, name), now());
+    if (standing.status !== "ours") return undefined;
+    const { auto_renew: autoRenew, nameservers } = standing.name;
+    return { expiresAt: standing.expiresAt.toISOString(), locked: true, autoRenew, nameservers };
+  },
+  setNameservers: (name, nameservers) => update(table, name, now(), () => ({ nameservers })),
+  setAutoRenew: (name, autoRenew) =>
+    update(table, name, now(), ({ expiresAt }) => ({ auto_renew: autoRenew, expires_at: expiresAt.toISOString() })),
+  release: (name) => release(table, name, now()),
+});

@@ -1,0 +1,105 @@
+import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sdk/client-route-53-domains";
+
+import { currency, minorUnits } from "../../core/money.ts";
+import type { Offer } from "./registrar.ts";
+import { codeOf, listed, told, type Domains } from "./route53-client.ts";
+
+type Prices = Pick<Offer, "price" | "renewalPrice">;
+
+const statuses: Record<DomainAvailability, Offer["status"]> = {
+  AVAILABLE: "available",
+  AVAILABLE_PREORDER: "unavailable",
+  AVAILABLE_RESERVED: "reserved",
+  RESERVED: "reserved",
+  UNAVAILABLE: "unavailable",
+  UNAVAILABLE_PREMIUM: "premium",
+  UNAVAILABLE_RESTRICTED: "reserved",
+  INVALID_NAME_FOR_TLD: "invalid",
+  DONT_KNOW: "unknown",
+  PENDING: "unknown",
+};
+
+async function statusOf({ client, sdk }: Domains, name: string): Promise<Offer["status"]> {
+  try {
+    const answer = await client.send(new sdk.CheckDomainAvailabilityCommand({ DomainName: name }));
+    // One that was added since is no promise of anything.
+    return statuses[told(answer.Availability)] ?? "unknown";
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "UnsupportedTLD") return "unsupported_tld";
+    if (code === "InvalidInput") return "invalid";
+    if (code === "TLDInMaintenance") return "unknown";
+    throw error;
+  }
+}
+
+/** Minor units; undefined for what is not in our currency or has parts of a cent, which is no price that we can ask. */
+function amountOf(price: PriceWithCurrency | undefined): number | undefined {
+  return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
+}
+
+function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
+  const [price, renewalPrice] = [amountOf(RegistrationPrice), amountOf(RenewalPrice)];
+  return { ...(price === undefined ? {} : { price }), ...(renewalPrice === undefined ? {} : { renewalPrice }) };
+}
+
+/** A top-level domain as we write it: without a dot before it. */
+const tldOf = (price: DomainPrice): string => told(price.Name).replace(/^\./, "").toLowerCase();
+
+/** The prices of a top-level domain; undefined for one that Route 53 does not sell. */
+async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
+  try {
+    const { Prices: all } = await client.send(new sdk.ListPricesCommand({ Tld: tld }));
+    const own = listed(all).find((price) => tldOf(price) === tld);
+    return own && pricesOf(own);
+  } catch (error) {
+    if (codeOf(error) === "UnsupportedTLD" || codeOf(error) === "InvalidInput") return undefined;
+    throw error;
+  }
+}
+
+async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
+  const found: string[] = [];
+  let marker: string | undefined;
+  do {
+    const command = new sdk.ListPricesCommand({ MaxItems: 100, ...(marker === undefined ? {} : { Marker: marker }) });
+    const { Prices: page, NextPageMarker } = await client.send(command);
+    found.push(...listed(page).map(tldOf));
+    marker = NextPageMarker;
+  } while (marker !== undefined);
+  return found.toSorted();
+}
+
+const keptMs = 3_600_000;
+
+/** What is asked for each key once in an hour, unless nothing came of it. */
+function kept<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
+  const known = new Map<string, { until: number; value: Promise<T | undefined> }>();
+  return (key: string): Promise<T | undefined> => {
+    const at = now().getTime();
+    const entry = known.get(key);
+    if (entry && at < entry.until) return entry.value;
+    const value = ask(key);
+    known.set(key, { until: at + keptMs, value });
+    const forget = (): void => {
+      if (known.get(key)?.value === value) known.delete(key);
+    };
+    value.then((found) => found ?? forget(), forget);
+    return value;
+  };
+}
+
+/** Offers of Route 53 Domains, and what it sells; prices and top-level domains are an hour old at most. */
+export function offers(connect: () => Promise<Domains>, now: () => Date) {
+  const prices = kept(now, async (tld) => askPrices(await connect(), tld));
+  const tlds = kept(now, async () => askTlds(await connect()));
+  return {
+    tlds: async () => (await tlds("")) ?? [],
+    offer: async (name: string): Promise<Offer> => {
+      const tld = name.slice(name.indexOf(".") + 1);
+      const [status, price] = await Promise.all([connect().then((domains) => statusOf(domains, name)), prices(tld)]);
+      // The list has no prices of premium names.
+      return status === "available" ? { name, status, ...price } : { name, status };
+    },
+  };
+}

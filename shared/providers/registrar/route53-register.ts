@@ -1,0 +1,153 @@
+import type {
+  ContactDetail,
+  CountryCode,
+  OperationStatus,
+  RegisterDomainRequest,
+} from "@aws-sdk/client-route-53-domains";
+
+import { Refused, type Contact, type RegistrarOperation } from "./registrar.ts";
+import { codeOf, listed, told, unavailable, type Domains } from "./route53-client.ts";
+import { isOurs } from "./route53-registrations.ts";
+
+type Operation = {
+  OperationId?: string | undefined;
+  Status?: OperationStatus | undefined;
+  Message?: string | undefined;
+};
+type Registering = { name: string; contact: Contact; autoRenew: boolean };
+
+const longestReason = 200;
+
+/** What Route 53 says, as a sentence for people, without the number of our AWS account that can be in it. */
+function sentenceOf(message: string): string {
+  const plain = message
+    .replace(/\p{C}+/gu, " ")
+    .replace(/\b\d{12}\b/g, "…")
+    .trim();
+  return plain.length > longestReason ? `${plain.slice(0, longestReason - 1)}…` : plain;
+}
+
+const states: Record<OperationStatus, RegistrarOperation["state"]> = {
+  SUBMITTED: "running",
+  IN_PROGRESS: "running",
+  SUCCESSFUL: "succeeded",
+  FAILED: "failed",
+  ERROR: "failed",
+};
+
+/** An operation in Route 53's words. */
+export function operationOf({ OperationId, Status, Message = "" }: Operation): RegistrarOperation {
+  const id = told(OperationId);
+  const state = told(states[told(Status)]);
+  if (state !== "failed") return { id, state };
+  return { id, state, reason: sentenceOf(Message) || "The registry did not register the name." };
+}
+
+/** E.164 with a dot after the country's code; undefined for what is no number. */
+async function dottedPhone(phone: string): Promise<string | undefined> {
+  const { parsePhoneNumberFromString } = await import("libphonenumber-js/min");
+  const parsed = parsePhoneNumberFromString(phone);
+  return parsed && `+${parsed.countryCallingCode}.${parsed.nationalNumber}`;
+}
+
+async function detailOf(contact: Contact): Promise<ContactDetail> {
+  const phone = await dottedPhone(contact.phone);
+  if (phone === undefined) throw new Refused("The phone number of the contact is not one.");
+  const isPerson = contact.organization === "";
+  return {
+    FirstName: contact.first_name,
+    LastName: contact.last_name,
+    ContactType: isPerson ? "PERSON" : "COMPANY",
+    ...(isPerson ? {} : { OrganizationName: contact.organization }),
+    AddressLine1: contact.address_1,
+    City: contact.city,
+    ...(contact.state === "" ? {} : { State: contact.state }),
+    CountryCode: contact.country as CountryCode,
+    ZipCode: contact.zip,
+    PhoneNumber: phone,
+    Email: contact.email,
+  };
+}
+
+async function requestOf({ name, contact, autoRenew }: Registering): Promise<RegisterDomainRequest> {
+  const detail = await detailOf(contact);
+  return {
+    DomainName: name,
+    DurationInYears: 1,
+    AutoRenew: autoRenew,
+    AdminContact: detail,
+    RegistrantContact: detail,
+    TechContact: detail,
+    BillingContact: detail,
+    PrivacyProtectAdminContact: true,
+    PrivacyProtectRegistrantContact: true,
+    PrivacyProtectTechContact: true,
+    PrivacyProtectBillingContact: true,
+  };
+}
+
+/** The sentence for what Route 53 refuses for good; undefined for what may pass, or is our own mistake. */
+function refusalOf(error: unknown): string | undefined {
+  switch (codeOf(error)) {
+    case "InvalidInput":
+      return `The registrar does not take this registration. It says: ${sentenceOf((error as Error).message)}`;
+    case "UnsupportedTLD":
+      return "Names under this ending cannot be registered here.";
+    case "TLDRulesViolation":
+      return "The rules of the registry do not allow this registration.";
+    // An operator has to ask for more: nobody's money waits for that.
+    case "DomainLimitExceeded":
+      return "No more names can be registered at the moment.";
+    default:
+      return undefined;
+  }
+}
+
+/** The registration of the name that runs already; throws 503 when it is something else that runs. */
+async function runningOf({ client, sdk }: Domains, name: string, id: string | undefined): Promise<RegistrarOperation> {
+  const detail =
+    id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
+  if (detail?.Type === "REGISTER_DOMAIN" && detail.DomainName === name) return operationOf(detail);
+  const found = await latestOperation({ client, sdk }, name, ["SUBMITTED", "IN_PROGRESS"]);
+  if (!found) throw unavailable();
+  return found;
+}
+
+/**
+ * Begins to register a name, with one request: were it sent again after a lost answer, it would be refused because
+ * the first one had its effect. So a refusal counts for a name that is not ours only; 503 for one that is.
+ */
+export async function register(domains: Domains, input: Registering): Promise<RegistrarOperation> {
+  const { once, sdk } = domains;
+  const request = await requestOf(input);
+  try {
+    const { OperationId } = await once.send(new sdk.RegisterDomainCommand(request));
+    return { id: told(OperationId), state: "running" };
+  } catch (error) {
+    if (error instanceof sdk.DuplicateRequest) return runningOf(domains, input.name, error.requestId);
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    if (await isOurs(domains, input.name)) throw unavailable();
+    throw new Refused(refusal);
+  }
+}
+
+/** The latest registration of a name, of those in one of these states or submitted since. */
+export async function latestOperation(
+  { client, sdk }: Pick<Domains, "client" | "sdk">,
+  name: string,
+  which: Date | OperationStatus[],
+): Promise<RegistrarOperation | undefined> {
+  const filter = which instanceof Date ? { SubmittedSince: which } : { Status: which };
+  const order = { Type: ["REGISTER_DOMAIN" as const], SortBy: "SubmittedDate" as const, SortOrder: "DESC" as const };
+  let marker: string | undefined;
+  do {
+    const page = marker === undefined ? {} : { Marker: marker };
+    const command = new sdk.ListOperationsCommand({ ...filter, ...order, ...page, MaxItems: 100 });
+    const { Operations, NextPageMarker } = await client.send(command);
+    const found = listed(Operations).find(({ DomainName }) => DomainName?.toLowerCase() === name);
+    if (found) return operationOf(found);
+    marker = NextPageMarker;
+  } while (marker !== undefined);
+  return undefined;
+}

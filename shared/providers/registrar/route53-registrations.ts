@@ -1,0 +1,75 @@
+import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
+
+import type { Registration } from "./registrar.ts";
+import { codeOf, told, type Domains } from "./route53-client.ts";
+
+/** Route 53's way to say so: InvalidInput, "Domain example.com not found in 111122223333 account." */
+const isNotFound = (error: unknown): boolean =>
+  codeOf(error) === "InvalidInput" && error instanceof Error && /not found|does not exist/i.test(error.message);
+
+async function detailOf({ client, sdk }: Domains, name: string): Promise<GetDomainDetailResponse | undefined> {
+  try {
+    return await client.send(new sdk.GetDomainDetailCommand({ DomainName: name }));
+  } catch (error) {
+    if (isNotFound(error) || codeOf(error) === "UnsupportedTLD") return undefined;
+    throw error;
+  }
+}
+
+/** Whether a name is registered in our AWS account. */
+export const isOurs = async (domains: Domains, name: string): Promise<boolean> =>
+  (await detailOf(domains, name)) !== undefined;
+
+/** A name that is registered in our AWS account, from Route 53's own records; undefined when it is not. */
+export async function registration(domains: Domains, name: string): Promise<Registration | undefined> {
+  const detail = await detailOf(domains, name);
+  if (!detail) return undefined;
+  return {
+    expiresAt: told(detail.ExpirationDate).toISOString(),
+    locked: (detail.StatusList ?? []).some((status) => status.startsWith("clientTransferProhibited")),
+    autoRenew: detail.AutoRenew ?? false,
+    nameservers: (detail.Nameservers ?? []).map(({ Name }) => told(Name).replace(/\.$/, "").toLowerCase()),
+  };
+}
+
+/** Asks the registry to delegate a name to these nameservers; it is done a little later. */
+export async function setNameservers(
+  { client, sdk }: Domains,
+  name: string,
+  nameservers: readonly string[],
+): Promise<void> {
+  const named = nameservers.map((host) => ({ Name: host }));
+  await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
+}
+
+export async function setAutoRenew({ client, sdk }: Domains, name: string, autoRenew: boolean): Promise<void> {
+  await (autoRenew
+    ? client.send(new sdk.EnableDomainAutoRenewCommand({ DomainName: name }))
+    : client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name })));
+}
+
+/** Whether the operation that is in the way of another one deletes the name. */
+async function isDeletion({ client, sdk }: Domains, id: string | undefined): Promise<boolean> {
+  if (id === undefined) return false;
+  const { Type } = await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
+  return Type === "DELETE_DOMAIN";
+}
+
+/** How Route 53 says that a name cannot be deleted. */
+const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
+
+/**
+ * Deletes a registration for good. Not every registry lets that be done: under those top-level domains the name is
+ * not renewed any more, so that it lapses at the end of its year, and is ours until then.
+ */
+export async function release(domains: Domains, name: string): Promise<void> {
+  const { client, sdk } = domains;
+  try {
+    await client.send(new sdk.DeleteDomainCommand({ DomainName: name }));
+  } catch (error) {
+    if (isNotFound(error)) return;
+    if (error instanceof sdk.DuplicateRequest && (await isDeletion(domains, error.requestId))) return;
+    if (!undeletable.has(codeOf(error))) throw error;
+    await setAutoRenew(domains, name, false);
+  }
+}

@@ -1,0 +1,48 @@
+import { clock } from "../../core/clock.ts";
+import type { Registrar } from "./registrar.ts";
+import { call, connectDomains, type Domains } from "./route53-client.ts";
+import { offers } from "./route53-offers.ts";
+import { latestOperation, operationOf, register } from "./route53-register.ts";
+import { registration, release, setAutoRenew, setNameservers } from "./route53-registrations.ts";
+
+export type Route53RegistrarOptions = {
+  /** How long an attempt may take, of which there are three for each call but one for a registration. */
+  timeoutMs?: number;
+  /** An origin instead of Route 53's, for tests. */
+  endpoint?: string;
+  now?: () => Date;
+};
+
+/** How far Route 53's clock may be behind ours, or rounded. */
+const clockSkewMs = 5_000;
+
+/**
+ * Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices, CheckDomainAvailability,
+ * RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail, UpdateDomainNameservers, EnableDomainAutoRenew,
+ * DisableDomainAutoRenew and DeleteDomain. Registering a name makes a hosted zone of the registrar's too, which stays.
+ */
+export function route53Registrar({
+  timeoutMs = 5_000,
+  endpoint,
+  now = clock,
+}: Route53RegistrarOptions = {}): Registrar {
+  let connection: Promise<Domains> | undefined;
+  const connect = (): Promise<Domains> => (connection ??= connectDomains(timeoutMs, endpoint));
+  const { tlds, offer } = offers(connect, now);
+  return {
+    tlds: () => call(tlds),
+    offer: (name) => call(() => offer(name)),
+    register: (input) => call(async () => register(await connect(), input)),
+    operation: (id) =>
+      call(async () => {
+        const { client, sdk } = await connect();
+        return operationOf(await client.send(new sdk.GetOperationDetailCommand({ OperationId: id })));
+      }),
+    findOperation: (name, since) =>
+      call(async () => latestOperation(await connect(), name, new Date(since.getTime() - clockSkewMs))),
+    registration: (name) => call(async () => registration(await connect(), name)),
+    setNameservers: (name, nameservers) => call(async () => setNameservers(await connect(), name, nameservers)),
+    setAutoRenew: (name, autoRenew) => call(async () => setAutoRenew(await connect(), name, autoRenew)),
+    release: (name) => call(async () => release(await connect(), name)),
+  };
+}

@@ -1,0 +1,63 @@
+import type { KMSClient } from "@aws-sdk/client-kms";
+
+import { Problem } from "../../core/errors.ts";
+import { mayPass } from "../aws-failure.ts";
+import { sealBroken, sealedBytes } from "./sealed-text.ts";
+import type { Secrets } from "./secrets.ts";
+
+const prefix = "kms1:";
+
+/** The SDK is loaded by the first secret, as most functions never have one. */
+const loadSdk = () => import("@aws-sdk/client-kms");
+
+async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
+  const { KMSClient } = await loadSdk();
+  return new KMSClient({
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
+  });
+}
+
+const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
+
+/** What a caller is told: 503 when KMS cannot do it now, the error itself when it is our own mistake. */
+function failureOf(error: unknown): unknown {
+  if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
+  if (!mayPass(error)) return error;
+  return new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 });
+}
+
+async function call<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/**
+ * Secrets under a KMS key, which never leaves KMS; the context is the EncryptionContext, which CloudTrail
+ * shows. An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ */
+export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
+  let client: Promise<KMSClient> | undefined;
+  const connect = (): Promise<KMSClient> => (client ??= newClient(requestTimeoutMs));
+  return {
+    seal: (plaintext, context) =>
+      call(async () => {
+        const { EncryptCommand } = await loadSdk();
+        const input = { KeyId: keyId, Plaintext: Buffer.from(plaintext), EncryptionContext: context };
+        const { CiphertextBlob } = await (await connect()).send(new EncryptCommand(input));
+        if (!CiphertextBlob) throw new Error("KMS answered Encrypt without a ciphertext");
+        return prefix + Buffer.from(CiphertextBlob).toString("base64");
+      }),
+    open: (sealed, context) =>
+      call(async () => {
+        const { DecryptCommand } = await loadSdk();
+        const input = { KeyId: keyId, CiphertextBlob: sealedBytes(prefix, sealed), EncryptionContext: context };
+        const { Plaintext } = await (await connect()).send(new DecryptCommand(input));
+        if (!Plaintext) throw new Error("KMS answered Decrypt without a plaintext");
+        return Buffer.from(Plaintext).toString("utf8");
+      }),
+  };
+}

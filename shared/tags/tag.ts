@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+
+import * as z from "zod";
+
+import { change, defineKind } from "../changes/kind.ts";
+import { notFound, Problem } from "../core/errors.ts";
+import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
+import { spanOf, type PageQuery } from "../core/page.ts";
+import { foldedName, line, orNothing } from "../core/text.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+
+/*
+ * Access patterns
+ *   tags of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#tags
+ *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
+ */
+const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
+const keyOf = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+function nameKey(accountId: string, name: string): Key {
+  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
+  return { PK: `ACCOUNT#${accountId}`, SK: `TAG_NAME#${folded}` };
+}
+
+export const TagParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  tag_id: Id.meta({ description: "The tag's id." }),
+});
+
+export const NewTag = z
+  .strictObject({
+    name: line({ most: 50, description: "The tag's name, unique in the account ignoring case." }),
+    color_hex: z
+      .string()
+      .regex(/^#[0-9a-fA-F]{6}$/, { error: "Write a colour such as #1a7f37" })
+      .nullable()
+      .optional()
+      .meta({ description: "A colour for people's screens, such as `#1a7f37`." }),
+    description: orNothing(line({ least: 0, most: 500, description: "What the tag is for." })),
+  })
+  .meta({ id: "TagCreate", description: "A new tag." });
+
+export const Tag = z
+  .object({
+    id: Id.meta({ description: "The tag's id." }),
+    name: z.string().meta({ description: "Its name, unique in its account ignoring case." }),
+    color_hex: z.string().nullable().meta({ description: "Its colour." }),
+    description: z.string().nullable().meta({ description: "What it is for." }),
+    created_at: Timestamp.meta({ description: "When it was created." }),
+  })
+  .meta({ id: "Tag", description: "A label that domains can have." });
+type Tag = z.output<typeof Tag>;
+
+export const tagKind = defineKind({
+  name: "tag",
+  verbs: ["created", "deleted"],
+  view: Tag,
+  seenWith: "account.view",
+});
+
+const tagLimit = 1_000;
+
+/** Creates a tag; 409 `tag_name_taken`, `limit_reached`. */
+export function addTag(
+  accountId: string,
+  { name, color_hex = null, description = null }: z.output<typeof NewTag>,
+  { table, commit, now }: Context,
+): Promise<Tag> {
+  return commit(async () => {
+    const { state } = await readList(table, tagsOf(accountId));
+    if (state.live >= tagLimit) throw new Problem("limit_reached", `An account has ${tagLimit} tags at most.`);
+    const id = idWithOrdinal(state.next);
+    const tag: Tag = { id, name, color_hex, description, created_at: now().toISOString() };
+    return {
+      value: tag,
+      writes: [
+        ...appendRows(state, [tag]),
+        {
+          put: { ...nameKey(accountId, name), id },
+          if: "absent",
+          orElse: (found) =>
+            new Problem("tag_name_taken", "Another tag of this account has this name.", {
+              conflicts_with: found["id"] ?? "",
+            }),
+        },
+      ],
+      changes: [change(tagKind, "created", id, { after: tag })],
+    };
+  });
+}
+
+/** A page of the account's tags, oldest first. */
+export async function listTags(
+  accountId: string,
+  page: PageQuery,
+  { table }: Context,
+): Promise<{ items: Tag[]; total: number }> {
+  const { rows, total } = await readRows(table, tagsOf(accountId), spanOf(page));
+  return { items: rows.map((row) => Tag.parse(row)), total };
+}
+
+/** Deletes a tag, which takes it off everything that has it; 404. */
+export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
+  return commit(async () => {
+    const ordinal = ordinalOf(id);
+    if (ordinal === undefined) throw notFound();
+    const { state, others } = await readList(table, tagsOf(accountId), [ordinal], [keyOf(accountId, id)]);
+    const tag = Tag.safeParse(others[0]).data;
+    if (tag?.id !== id) throw notFound();
+    return {
+      value: undefined,
+      writes: [...removeRows(state, [ordinal], { if: { id } }), { delete: nameKey(accountId, tag.name) }],
+      changes: [change(tagKind, "deleted", id, { before: tag })],
+    };
+  });
+}
+
+/** The tags among these ids that exist, by id. A tag that was deleted is on nothing, whatever still has its id. */
+export async function tagsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<Map<string, Tag>> {
+  const wanted = [...new Set(ids)];
+  const rows = await table.getMany(wanted.map((id) => keyOf(accountId, id)));
+  const tags = rows.flatMap((row) => Tag.safeParse(row).data ?? []);
+  return new Map(tags.filter(({ id }) => wanted.includes(id)).map((tag) => [tag.id, tag]));
+}

@@ -1,0 +1,166 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+import * as z from "zod";
+
+import { change, defineKind, type Change } from "../changes/kind.ts";
+import { notFound } from "../core/errors.ts";
+import { Id, timeOrderedId } from "../core/ids.ts";
+import { Currency, currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import type { Payments } from "../providers/payments/payments.ts";
+import { dueWrite, type Queue } from "../table/due.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { checkoutHours, topupLimit } from "./catalogue.ts";
+
+/*
+ * Access patterns
+ *   a top-up by our reference, which its checkout and the token of its result page carry
+ *                                                   ACCOUNT#<id> / TOPUP#<reference>
+ */
+export const topupKey = (accountId: string, reference: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `TOPUP#${reference}`,
+});
+
+/** Top-ups whose checkout the provider is asked about at an instant, each at its place: account, reference. */
+export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
+
+/** Webhooks come within seconds, so the provider is not asked about a new checkout before this. */
+const firstAskMs = 120_000;
+
+export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
+
+const Topup = z.object({
+  id: Id.meta({ description: "The top-up's id." }),
+  amount: MoneyText.meta({ description: "How much." }),
+  currency: Currency.meta({ description: "ISO 4217." }),
+  status: TopupStatus.meta({ description: "What became of it." }),
+  created_at: Timestamp.meta({ description: "When it was begun." }),
+});
+
+export const StoredTopup = Topup.extend({
+  checkout_id: z.string(),
+  /** SHA-256 of the secret in the result page's token. */
+  token_hash: z.string(),
+  /** The purchase that goes on once it is paid. */
+  purchase_batch_id: z.string().optional(),
+  /** When the provider was last asked about it for its result page. */
+  asked_at: Timestamp.optional(),
+  /** Whether `checkoutQueue` has it until it is settled: one of the first edition is put there late. */
+  is_queued: z.boolean().default(false),
+  version: z.int(),
+});
+export type StoredTopup = z.output<typeof StoredTopup>;
+
+export const topupKind = defineKind({
+  name: "billing.topup",
+  verbs: ["created", "paid", "failed", "expired"],
+  view: Topup,
+  seenWith: "billing.view",
+});
+
+export const TopupAmount = moneyUpTo(topupLimit).meta({
+  description: `How much to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
+  examples: ["50.00"],
+});
+
+export const TopupSession = z
+  .object({
+    amount: MoneyText.meta({ description: "How much will be in the wallet more once it is paid." }),
+    hosted_page: z
+      .object({
+        id: z.string().meta({ description: "The provider's id of the page." }),
+        url: z.string().meta({ description: "Where to pay." }),
+        expires_at: Timestamp.meta({ description: "Until when it can be paid." }),
+      })
+      .meta({ description: "The payment provider's page." }),
+  })
+  .meta({ id: "TopupSession", description: "A page on which the wallet can be topped up." });
+
+const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();
+
+const token = /^([0-9a-f-]{36})\.([\w-]{22})$/;
+
+/** Where the payer comes back to: the public result of the checkout, or the dashboard's page when there is one. */
+function returnUrl(base: string, accountId: string, checkoutToken: string): string {
+  const query = `checkout_token=${checkoutToken}&hosted_page_id={CHECKOUT_SESSION_ID}`;
+  return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
+}
+
+export type Checkouts = { payments: Payments; publicUrl: string };
+
+type Opened = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
+
+/**
+ * Opens a checkout for a top-up, with what notes it, for one transaction. The money is credited by the provider's
+ * webhook, which names the account and our reference, so a checkout that is paid is credited even if this dies before
+ * it has noted it; and the provider is asked about what is noted, should the webhook not come. A batch of purchases
+ * that waits for the money is noted with it.
+ */
+export async function openTopup(
+  accountId: string,
+  amount: number,
+  { now, requestId }: Pick<Context, "now" | "requestId">,
+  { payments, publicUrl }: Checkouts,
+  { batchId, description = "Wallet top-up" }: { batchId?: string; description?: string } = {},
+): Promise<Opened> {
+  const at = now();
+  const reference = timeOrderedId(at);
+  const secret = randomBytes(16).toString("base64url");
+  const url = returnUrl(publicUrl, accountId, `${reference}.${secret}`);
+  const checkout = await payments.createCheckout({
+    reference,
+    accountId,
+    amount,
+    currency,
+    description,
+    successUrl: url,
+    cancelUrl: `${url}&status_hint=cancelled`,
+    expiresAt: new Date(at.getTime() + checkoutHours * 3_600_000),
+    idempotencyKey: `${requestId}/${reference}`.slice(-200),
+  });
+  const topup: StoredTopup = {
+    id: reference,
+    amount: money(amount),
+    currency,
+    status: "pending",
+    created_at: at.toISOString(),
+    checkout_id: checkout.id,
+    token_hash: hashOf(secret).toString("hex"),
+    ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
+    is_queued: true,
+    version: 1,
+  };
+  return {
+    session: {
+      amount: topup.amount,
+      hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
+    },
+    writes: [
+      { put: { ...topupKey(accountId, reference), ...topup }, if: "absent" },
+      dueWrite(checkoutQueue, [accountId, reference], new Date(at.getTime() + firstAskMs).toISOString()),
+    ],
+    changes: [change(topupKind, "created", reference, { after: topup })],
+  };
+}
+
+/** Opens a checkout for a top-up, and notes it. */
+export async function createTopup(
+  accountId: string,
+  amount: number,
+  context: Context,
+  checkouts: Checkouts,
+): Promise<z.output<typeof TopupSession>> {
+  const { session, ...noted } = await openTopup(accountId, amount, context, checkouts);
+  return context.commit(async () => ({ value: session, ...noted }));
+}
+
+/** The top-up that the token of a result page stands for; 404 for any token that is not this account's. */
+export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
+  const [, reference = "", secret = ""] = token.exec(checkoutToken) ?? [];
+  const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);
+  if (!topup || !timingSafeEqual(hashOf(secret), Buffer.from(topup.token_hash, "hex"))) throw notFound();
+  return topup;
+}

@@ -1,0 +1,180 @@
+import * as z from "zod";
+
+import { change, defineKind, type Change } from "../changes/kind.ts";
+import { Problem } from "../core/errors.ts";
+import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
+import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { availableOf, emptyBalance, postedOf, type Balance } from "../ledger/balance.ts";
+import { balanceKey, planOperations, readBalance, type Ledger } from "../ledger/ledger.ts";
+import { Overdrawn, type Done, type Operation } from "../ledger/movement.ts";
+import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
+import { lowBalance } from "./catalogue.ts";
+import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
+
+/*
+ * An account's money is a ledger of its own: `wallet` is what the customer has with us, and must not be
+ * overdrawn; the others say where money came from and went to. See shared/ledger for the keys.
+ */
+export const walletOf = (accountId: string): Ledger => ({ partition: `ACCOUNT#${accountId}`, limited: ["wallet"] });
+
+/** Money between the wallet and the rest, described for the customer; or what becomes of a hold. */
+export type Posting =
+  | (Extract<Operation, { kind: "transfer" | "hold" }> & { type: Transaction["type"]; description: string })
+  | Extract<Operation, { kind: "capture" | "void" | "expire" }>;
+
+const WalletState = z.object({
+  balance: MoneyText.meta({ description: "What the wallet holds." }),
+  available: MoneyText.meta({ description: "What of it is not held." }),
+  currency: Currency.meta({ description: "ISO 4217." }),
+});
+
+export const walletKind = defineKind({
+  name: "billing.wallet",
+  verbs: ["low_balance"],
+  view: WalletState,
+  seenWith: "billing.view",
+});
+
+type WalletNow = { posted: number; available: number; version: number };
+
+/** What a wallet holds; `available` of it is not held. Integer minor units. */
+export async function readWallet(table: Reader, accountId: string): Promise<WalletNow> {
+  const balance = await readBalance(table, walletOf(accountId), "wallet");
+  return { posted: postedOf(balance), available: availableOf(balance), version: balance.version };
+}
+
+/** The write that fails a transaction when the wallet changed since it was read. */
+export const unchangedWallet = (accountId: string, version: number): Write => ({
+  check: balanceKey(walletOf(accountId), "wallet"),
+  if: version === 0 ? "absent" : { version },
+});
+
+export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; posted: number; available: number };
+
+/**
+ * What does all the postings or none, with their transactions in the list: for one transaction with whatever
+ * belongs to them. A posting whose id was done before is done already. 409 `insufficient_funds`.
+ */
+export async function planWallet(
+  table: Reader,
+  accountId: string,
+  postings: readonly Posting[],
+  now: Date,
+): Promise<WalletPlan> {
+  const { state } = await readList(table, transactionsOf(accountId));
+  const begun: string[] = [];
+  const nextId = (): string => {
+    begun.push(idWithOrdinal(state.next + begun.length));
+    return begun.at(-1) ?? "";
+  };
+  const [planned, last] = await Promise.all([
+    planOrRefuse(table, accountId, postings, now, nextId),
+    state.next > 0 && postings.some(isBeginning)
+      ? table.get(rowKey(state.list, state.next - 1), StoredTransaction)
+      : undefined,
+  ]);
+  const wallet = planned.balances.get("wallet") ?? emptyBalance;
+  const at = latest(now.toISOString(), last?.effective_at);
+  const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], wallet, at));
+  const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, now)));
+  const changed = resolved.flatMap((one) => one ?? []);
+  return {
+    done: planned.done,
+    writes: [
+      ...planned.writes,
+      ...(rows.length > 0 ? appendRows(state, rows) : []),
+      ...changed.map(({ write }) => write),
+    ],
+    changes: [
+      ...rows.map((row) => change(transactionKind, "created", row.transaction_id, { after: row })),
+      ...changed.map(({ before, after }) =>
+        change(transactionKind, "updated", after.transaction_id, { before, after }),
+      ),
+      ...lowBalanceChange(accountId, planned.done, wallet),
+    ],
+    posted: postedOf(wallet),
+    available: availableOf(wallet),
+  };
+}
+
+const isBeginning = ({ kind }: Posting): boolean => kind === "transfer" || kind === "hold";
+
+/** Of transactions that are made at once, by clocks that differ, none is before the one that it comes after. */
+const latest = (one: string, other = ""): string => (one > other ? one : other);
+
+async function planOrRefuse(
+  table: Reader,
+  accountId: string,
+  postings: readonly Posting[],
+  now: Date,
+  nextId: () => string,
+) {
+  try {
+    return await planOperations(table, walletOf(accountId), postings, now, nextId);
+  } catch (error) {
+    if (!(error instanceof Overdrawn)) throw error;
+    throw new Problem("insufficient_funds", "The wallet does not hold enough that is free. Top it up first.", {
+      available: money(Math.max(0, error.available)),
+      currency,
+    });
+  }
+}
+
+/** The transaction that begins with a movement; none for what existed, or for what becomes of a hold. */
+function newRow(
+  { movement, existed, entries }: Done,
+  posting: Posting | undefined,
+  wallet: Balance,
+  effective_at: string,
+): Omit<StoredTransaction, never>[] {
+  if (existed || posting === undefined || !("type" in posting)) return [];
+  const entry = entries.find(({ account }) => account === "wallet");
+  return [
+    {
+      transaction_id: movement.reference ?? "",
+      type: posting.type,
+      direction: movement.debit === "wallet" ? "debit" : "credit",
+      status: movement.kind === "hold" ? "pending" : "settled",
+      amount: money(movement.amount),
+      currency,
+      balance_after: money(entry?.balance_after ?? postedOf(wallet)),
+      description: posting.description,
+      effective_at,
+      movement_id: movement.id,
+      version: 1,
+    },
+  ];
+}
+
+/** What a hold's transaction becomes when the hold is resolved: at its place, which is the moment it was held. */
+async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
+  const { kind, movement, existed, entries } = done;
+  if (existed || kind === "transfer" || kind === "hold") return undefined;
+  const key = rowKey(transactionsOf(accountId), ordinalOf(movement.reference ?? "") ?? 2 ** 40);
+  const before = await table.get(key, StoredTransaction);
+  if (!before) throw new Error(`The hold ${movement.id} has no transaction.`);
+  const entry = entries.find(({ account }) => account === "wallet");
+  const after: StoredTransaction = {
+    ...before,
+    status: entry ? "settled" : "void",
+    ...(entry ? { amount: money(entry.amount), balance_after: money(entry.balance_after) } : {}),
+    resolved_at: now.toISOString(),
+    version: before.version + 1,
+  };
+  const write: Write = { put: { ...key, ...after }, if: { version: before.version } };
+  return { before, after, write };
+}
+
+/** The event that a wallet has become low, once each time it does. */
+function lowBalanceChange(accountId: string, done: readonly Done[], wallet: Balance): Change[] {
+  const spent = done
+    .flatMap(({ entries }) => entries)
+    .filter(({ account, direction }) => account === "wallet" && direction === "debit")
+    .reduce((sum, { amount }) => sum + amount, 0);
+  const posted = postedOf(wallet);
+  if (spent === 0 || posted >= lowBalance || posted + spent < lowBalance) return [];
+  const state = { balance: money(posted), available: money(availableOf(wallet)), currency };
+  return [change(walletKind, "low_balance", accountId, { after: state })];
+}

@@ -1,0 +1,59 @@
+import { groupKind } from "../access/groups/group-view.ts";
+import { memberKind } from "../access/groups/member-places.ts";
+import { serviceAccountKind } from "../access/service-accounts/service-account-view.ts";
+import { accountKind } from "../accounts/account.ts";
+import { invoiceKind } from "../billing/invoice.ts";
+import type { Kind } from "../changes/kind.ts";
+import { ipKind } from "../dedicated-ips/dedicated-ip.ts";
+import { domainKind } from "../domains/domain.ts";
+import { purchaseKind } from "../domains/purchase/purchase-kind.ts";
+import { recordKind } from "../domains/records/stored-record.ts";
+import { feedbackKind } from "../feedback/feedback.ts";
+import { grantKind, roleAssignmentKind } from "../grants/assignment-change.ts";
+import { credentialKind } from "../mail/credentials/credential.ts";
+import { ruleKind } from "../mail/forwarding/rule.ts";
+import { exportKind } from "../mail/mailboxes/export-kind.ts";
+import { mailboxKind } from "../mail/mailboxes/mailbox.ts";
+import { limitsKind } from "../rate-limits/own-limits.ts";
+import { tagKind } from "../tags/tag.ts";
+import { planKind } from "../wallet/state.ts";
+import { topupKind } from "../wallet/topup.ts";
+import { transactionKind } from "../wallet/transaction.ts";
+import { walletKind } from "../wallet/wallet.ts";
+import { workspaceKind } from "../workspaces/workspaces.ts";
+import { webhookKind } from "./webhook.ts";
+
+/** Every kind of resource whose changes are recorded and published. */
+const kinds: readonly Kind[] = [
+  accountKind,
+  limitsKind,
+  workspaceKind,
+  domainKind,
+  purchaseKind,
+  recordKind,
+  mailboxKind,
+  exportKind,
+  credentialKind,
+  ipKind,
+  ruleKind,
+  tagKind,
+  grantKind,
+  roleAssignmentKind,
+  groupKind,
+  memberKind,
+  serviceAccountKind,
+  webhookKind,
+  walletKind,
+  transactionKind,
+  planKind,
+  invoiceKind,
+  topupKind,
+  feedbackKind,
+];
+
+/** An event type, and the capability on the whole account without which nobody is told of such events. */
+export type EventType = { type: string } & Pick<Kind, "seenWith">;
+
+/** Every event type there is, by kind. */
+export const eventTypes = (): EventType[] =>
+  kinds.flatMap(({ name, verbs, seenWith }) => verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith })));

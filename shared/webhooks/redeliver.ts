@@ -1,0 +1,89 @@
+import { change } from "../changes/kind.ts";
+import { notFound } from "../core/errors.ts";
+import { timeOrderedId } from "../core/ids.ts";
+import type { Context } from "../http/route.ts";
+import type { Write } from "../table/writes.ts";
+import { bodyOf } from "./body.ts";
+import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
+import { moveDue } from "./due.ts";
+import { afterManual, type Tried } from "./outcome.ts";
+import type { Outside } from "./services.ts";
+import { successWrite } from "./success.ts";
+import { tryOnce } from "./try.ts";
+import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
+
+/** The write that notes a success, if the attempt was one. */
+const successOf = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
+  attempt.error === null ? [successWrite(delivery, now)] : [];
+
+/** What is written with every attempt by hand: that the webhook is still there, and who had it sent. */
+const underWebhook = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
+  check: {
+    check: webhookKey(webhook.account_id, webhook.id),
+    if: { id: webhook.id },
+    orElse: notFound,
+  } satisfies Write,
+  changes: [change(webhookKind, verb, webhook.id, { before: webhook, after: webhook })],
+});
+
+/** Sends a `webhook.test` event to a webhook, also a disabled one, and answers its delivery; 404. It is not retried. */
+export async function testWebhook(
+  accountId: string,
+  webhookId: string,
+  context: Context,
+  outside: Outside,
+): Promise<StoredDelivery> {
+  const { table, commit, now, log, principal } = context;
+  const webhook = await getWebhook(table, accountId, webhookId);
+  const at = now();
+  const event = {
+    id: timeOrderedId(at),
+    type: "webhook.test",
+    timestamp: at.toISOString(),
+    account_id: accountId,
+    actor: { type: principal.type, id: principal.id },
+    resource: { type: "webhook", id: webhookId },
+    data: Webhook.parse(webhook),
+  };
+  const body = bodyOf(event);
+  const place = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
+  const tried = await tryOnce(webhook, event, body, { ...outside, log, now });
+  const sent = { ...afterManual(newDelivery(place, null, at), tried, now()), version: 1 };
+  const delivery: StoredDelivery = sent.status === "pending" ? { ...sent, status: "failed" } : sent;
+  const { check, changes } = underWebhook(webhook, "tested");
+  return commit(async () => ({
+    value: delivery,
+    writes: [check, ...createWrites(delivery, body, at), ...successOf(delivery, tried, now())],
+    changes,
+  }));
+}
+
+/**
+ * Sends a delivery once more, whatever became of it, with the same body and `webhook-id`, and answers it; 404. When
+ * it fails the delivery stays as it was, with one more attempt; retries go on as they were planned.
+ */
+export async function redeliver(
+  place: { account_id: string; webhook_id: string; id: string },
+  context: Context,
+  outside: Outside,
+): Promise<StoredDelivery> {
+  const { table, commit, now, log } = context;
+  const load = async () => {
+    const loaded = await loadDelivery(table, place, now());
+    if (!loaded?.webhook) throw notFound();
+    return { ...loaded, webhook: loaded.webhook };
+  };
+  const { webhook, delivery, body } = await load();
+  const tried = await tryOnce(webhook, delivery, body, { ...outside, log, now });
+  const { check, changes } = underWebhook(webhook, "redelivered");
+  return commit(async () => {
+    const { delivery: before } = await load();
+    const after = afterManual(before, tried, now());
+    const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
+    return {
+      value: after,
+      writes: [check, updateWrite(after), ...due, ...successOf(after, tried, now())],
+      changes,
+    };
+  });
+}

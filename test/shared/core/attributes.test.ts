@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { Attributes } from "../../../shared/core/attributes.ts";
+
+const nested = (levels: number): unknown => {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = level % 2 === 0 ? [value] : { a: value };
+  return value;
+};
+
+test("takes any object of JSON that is small and shallow enough, as it is", () => {
+  // A body with a member `__proto__` is refused before any schema sees it.
+  const name = fc.string({ minLength: 1, maxLength: 10 }).filter((text) => text !== "__proto__");
+  const shallow = fc.dictionary(name, fc.jsonValue({ maxDepth: 4 }), {
+    maxKeys: 5,
+  });
+  fc.assert(
+    fc.property(shallow, (value) => {
+      const attributes = JSON.parse(JSON.stringify(value)) as unknown;
+      fc.pre(Buffer.byteLength(JSON.stringify(attributes)) <= 8_192);
+      expect(Attributes.parse(attributes)).toEqual(attributes);
+    }),
+  );
+});
+
+test("is bounded by the bytes of its JSON, not by its characters", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom("x", "ß", "字", "😀", '"', "\n"),
+      fc.integer({ min: 0, max: 9_000 }),
+      (character, count) => {
+        const attributes = { text: character.repeat(count) };
+        const isSmall = Buffer.byteLength(JSON.stringify(attributes)) <= 8_192;
+        expect(Attributes.safeParse(attributes).success).toBe(isSmall);
+      },
+    ),
+  );
+});
+
+test("may be nested twenty levels deep, and never fails otherwise than by saying so", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 40 }), (levels) => {
+      expect(Attributes.safeParse({ a: nested(levels) }).success).toBe(levels <= 19);
+    }),
+  );
+  const { error } = Attributes.safeParse({ a: nested(200_000) });
+  expect(error?.issues).toMatchObject([{ message: "Attributes may be nested 20 levels deep at most" }]);
+});
+
+test.each([[[]], ["x"], [1], [true]])("is an object, not %j", (value) => {
+  expect(Attributes.safeParse(value).success).toBe(false);
+});

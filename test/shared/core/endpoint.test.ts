@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import { Endpoint, readEndpoint } from "../../../shared/core/endpoint.ts";
+
+test("an IP address with a port is read as its parts, an IPv6 one in brackets", () => {
+  expect(readEndpoint("10.0.0.5:25")).toEqual({ address: "10.0.0.5", port: 25 });
+  expect(readEndpoint("[2001:DB8::5]:65535")).toEqual({ address: "2001:DB8::5", port: 65_535 });
+});
+
+test.each([
+  "",
+  "10.0.0.5",
+  "10.0.0.5:0",
+  "10.0.0.5:65536",
+  "10.0.0:25",
+  "mx.example.com:25",
+  "2001:db8::5:25",
+  "[10.0.0.5]:25",
+  "[::1]",
+  " 10.0.0.5:25",
+])("%j is none, and a setting that says so is told how to write one", (text) => {
+  expect(readEndpoint(text)).toBe(undefined);
+  expect(Endpoint.safeParse(text).error?.issues[0]?.message).toMatch(/IP address with a port/);
+});

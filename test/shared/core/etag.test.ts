@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+
+import { routes } from "../../../functions/routes.ts";
+import { parseTags } from "../../../shared/core/etag.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { asOwner, giveGroup, join, newGroup } from "../../support/auth.ts";
+import { callRest } from "../../support/call.ts";
+import { storedOf } from "../../support/doors.ts";
+import { examples } from "../../support/examples.ts";
+import { added, home } from "../../support/mailboxes.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newUser, type Account } from "../../support/world.ts";
+
+const tagged = routes.filter(({ etag }) => etag);
+const getterOf = ({ path }: Route): Route => {
+  const getter = tagged.find(
+    (route) => route.method === "GET" && (path === route.path || path === `${route.path}/active`),
+  );
+  if (!getter) throw new Error(`nothing reads ${path} with its tag`);
+  return getter;
+};
+const changers = tagged.filter(({ method }) => method !== "GET");
+
+test.each([
+  ['"a"', ['"a"']],
+  ['"a",', ['"a"']],
+  [',, "a" ,\t, W/"b",', ['"a"', 'W/"b"']],
+  ['"a,b","\u00e9", ""', ['"a,b"', '"\u00e9"', '""']],
+  [" * ", "*"],
+  ["", undefined],
+  [" , ", undefined],
+  ['"a" "b"', undefined],
+  ['"a"b', undefined],
+  ["a", undefined],
+  ['w/"a"', undefined],
+  ['*, "a"', undefined],
+])("of If-Match: %s the tags are %j", (field, tags) => expect(parseTags(field)).toEqual(tags));
+
+test("what one reads with a tag is changed and deleted with it", () => {
+  expect(tagged.length).toBeGreaterThan(5);
+  for (const getter of tagged.filter(({ method }) => method === "GET")) {
+    const others = routes.filter(({ path, method }) => path === getter.path && method !== "GET");
+    expect(others.filter(({ etag }) => !etag)).toEqual([]);
+  }
+});
+
+describe.each(changers.filter(({ method }) => method === "PATCH").map((route) => [route.name, route] as const))(
+  "%s of what is so already",
+  (_, route) => {
+    test("keeps the tag, writes nothing and says nothing", async () => {
+      const account = await newAccount();
+      const example = (await examples[route.name]?.(account)) ?? {};
+      const first = await callRest(route, example, account.owner.token);
+      const before = await storedOf(account);
+      for (const headers of [{}, { "if-match": first.headers["etag"] ?? "" }]) {
+        const again = await callRest(route, example, account.owner.token, headers);
+        expect([again.status, again.headers["etag"]]).toEqual([200, first.headers["etag"]]);
+        expect(again.body.updated_at).toBe(first.body.updated_at);
+      }
+      const stale = await callRest(route, example, account.owner.token, { "if-match": '"other"' });
+      expect(stale.status).toBe(412);
+      expect(await storedOf(account)).toEqual(before);
+      const read = await callRest(getterOf(route), example, account.owner.token);
+      expect(read.headers["etag"]).toBe(first.headers["etag"]);
+    });
+  },
+);
+
+describe.each(routes.filter(({ etag }) => !etag).map((route) => [route.name, route] as const))("%s", (_, route) => {
+  test("refuses If-Match, as it has no tag, and does nothing", async () => {
+    const account = await newAccount();
+    const example = (await examples[route.name]?.(account)) ?? {};
+    const before = await storedOf(account);
+    for (const tag of ['"any"', "*", "none"]) {
+      const { body } = await callRest(route, example, account.owner.token, { "if-match": tag });
+      expect(body).toMatchObject({
+        status: 412,
+        code: "precondition_failed",
+        detail: expect.stringMatching(/not honoured here/),
+      });
+    }
+    expect(await storedOf(account)).toEqual(before);
+  });
+});
+
+test.each(["/v1/public/a2a", "/v1/public/mcp", "/v1/public/functions"])("%s refuses If-Match", async (path) => {
+  const isList = path.endsWith("functions");
+  const sent = { token: newUser().token, headers: { "if-match": "*" }, ...(isList ? {} : { body: {} }) };
+  expect((await request(isList ? "GET" : "POST", path, sent)).body).toMatchObject({ status: 412 });
+});
+
+describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, route) => {
+  const call = async (account: Account, ifMatch: string, example: Record<string, unknown>) =>
+    callRest(route, example, account.owner.token, { "if-match": ifMatch });
+  const scene = async () => {
+    const account = await newAccount();
+    const example = (await examples[route.name]?.(account)) ?? {};
+    const { headers } = await callRest(getterOf(route), example, account.owner.token);
+    return { account, example, etag: headers["etag"] ?? "" };
+  };
+
+  test("goes through with the tag that GET answered, and with *", async () => {
+    for (const any of [false, true]) {
+      const { account, example, etag } = await scene();
+      const answer = await call(account, any ? "*" : `"other", ${etag}`, example);
+      expect(answer.status).toBe(200);
+      if (route.method === "PATCH") {
+        const read = await callRest(getterOf(route), example, account.owner.token);
+        expect(answer.headers["etag"]).toBe(read.headers["etag"]);
+      }
+    }
+  });
+
+  test("answers 412 for any other tag, and changes nothing", async () => {
+    const { account, example, etag } = await scene();
+    const before = await storedOf(account);
+    for (const tag of ['"other"', `W/${etag}`]) {
+      expect((await call(account, tag, example)).body).toMatchObject({ status: 412, code: "precondition_failed" });
+    }
+    expect(await storedOf(account)).toEqual(before);
+  });
+
+  test("answers 422 for what is no tag", async () => {
+    const { account, example, etag } = await scene();
+    for (const tag of [etag.replaceAll('"', ""), "", '"a" "b"']) {
+      const { status, body } = await call(account, tag, example);
+      expect([status, body.detail?.[0].loc]).toEqual([422, ["header", "if-match"]]);
+    }
+  });
+});
+
+async function newWorkspace(account: Account): Promise<{ path: string; etag: string }> {
+  const { token } = account.owner;
+  const at = `/v1/public/accounts/${account.id}/workspaces`;
+  const { body } = await request("POST", at, { token, body: { name: "First" } });
+  const { headers } = await request("GET", `${at}/${body.id}`, { token });
+  return { path: `${at}/${body.id}`, etag: headers["etag"] ?? "" };
+}
+
+test("of twenty changes made from the same reading one is made", async () => {
+  const account = await newAccount();
+  const { path, etag } = await newWorkspace(account);
+  const rename = (name: string) =>
+    request("PATCH", path, { token: account.owner.token, body: { name }, headers: { "if-match": etag } });
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => rename(`Name ${index}`)));
+  const made = answers.filter(({ status }) => status === 200);
+  expect(made).toHaveLength(1);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 412]));
+  expect((await request("GET", path, { token: account.owner.token })).body.name).toBe(made[0]?.body.name);
+});
+
+test("a tag stays as long as nothing changes, and is another after every change", async () => {
+  const account = await newAccount();
+  const { path, etag } = await newWorkspace(account);
+  const { token } = account.owner;
+  expect((await request("GET", path, { token })).headers["etag"]).toBe(etag);
+  const seen = [etag];
+  for (const name of ["Second", "First"]) {
+    seen.push((await request("PATCH", path, { token, body: { name } })).headers["etag"] ?? "");
+  }
+  expect(new Set(seen).size).toBe(3);
+});
+
+test("who has the present state already gets 304 without a body, once they may see it", async () => {
+  const account = await newAccount();
+  const { path, etag } = await newWorkspace(account);
+  const read = (token: string, tag: string) => request("GET", path, { token, headers: { "if-none-match": tag } });
+  expect(await read(account.owner.token, `W/${etag}`)).toMatchObject({ status: 304, text: "", headers: { etag } });
+  expect((await read(account.owner.token, '"other"')).status).toBe(200);
+  expect((await read(newUser().token, etag)).status).toBe(404);
+});
+
+test("a group that goes in several transactions goes only as the caller saw it", async () => {
+  const account = await newAccount();
+  const group = await newGroup(account, "Many");
+  const path = `/v1/public/accounts/${account.id}/auth/groups/${group.id}`;
+  const { token } = account.owner;
+  for (let index = 0; index < 12; index++) await join(account, group, newUser().id);
+  await giveGroup(account, group, "dns.view");
+  const { headers } = await request("GET", path, { token });
+  await asOwner(account, "PATCH", `groups/${group.id}`, { description: "Changed" });
+  const before = await storedOf(account);
+  const stale = await request("DELETE", path, { token, headers: { "if-match": headers["etag"] ?? "" } });
+  expect(stale.status).toBe(412);
+  expect(await storedOf(account)).toEqual(before);
+  const fresh = (await request("GET", path, { token })).headers["etag"] ?? "";
+  expect((await request("DELETE", path, { token, headers: { "if-match": fresh } })).status).toBe(200);
+  expect((await request("GET", path, { token })).status).toBe(404);
+});
+
+test("what one reads only if it is as one saw it is a 412 when it is not", async () => {
+  const account = await newAccount();
+  const { path, etag } = await newWorkspace(account);
+  const read = (tag: string) => request("GET", path, { token: account.owner.token, headers: { "if-match": tag } });
+  expect([(await read(etag)).status, (await read('"other"')).status, (await read("x")).status]).toEqual([
+    200, 412, 422,
+  ]);
+});
+
+test("a tag is of the thing's own state: what goes on inside of it, or around it, leaves it as it is", async () => {
+  const account = await newAccount();
+  const { token } = account.owner;
+  const at = `/v1/public/accounts/${account.id}`;
+  const domain = await home(account);
+  const mailbox = await added(account, domain.name, "first");
+  const group = await newGroup(account, "Outer");
+  const tagsOf = () =>
+    Promise.all(
+      [`domains/${domain.name}`, `mailboxes/${mailbox.id}`, `auth/groups/${group.id}`].map(
+        async (path) => (await request("GET", `${at}/${path}`, { token })).headers["etag"],
+      ),
+    );
+  const before = await tagsOf();
+  await added(account, domain.name, "second");
+  await newGroup(account, "Inner", group);
+  await giveGroup(account, group, "dns.view");
+  await request("PATCH", `${at}/workspaces/${domain.workspace_id}`, { token, body: { name: "Renamed" } });
+  expect(await tagsOf()).toEqual(before);
+});

@@ -1,0 +1,36 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { networkOf } from "../../../shared/core/network.ts";
+import { anyString } from "../../support/text.ts";
+
+test.each([
+  ["192.0.2.1", "192.0.2.1"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["::ffff:c000:201", "192.0.2.1"],
+  ["2001:db8::1", "2001:db8:0:0::/64"],
+  ["2001:db8::2:3:4:5", "2001:db8:0:0::/64"],
+  ["2001:DB8:0:0:ffff:ffff:ffff:ffff", "2001:db8:0:0::/64"],
+  ["2001:db8:0:1::1", "2001:db8:0:1::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["", "unknown"],
+  ["unix:", "unknown"],
+  ["example.com", "unknown"],
+  ["192.0.2.1, 192.0.2.2", "unknown"],
+])("%s is of %s", (ip, network) => {
+  expect(networkOf(ip)).toBe(network);
+});
+
+test("all addresses of a /64 are of one network, however they are written, and no text throws", () => {
+  fc.assert(
+    fc.property(fc.ipV6(), anyString(), (ip, text) => {
+      const network = networkOf(ip);
+      expect(typeof networkOf(text)).toBe("string");
+      if (!network.endsWith("::/64")) return;
+      expect(networkOf(network.replace("/64", "1"))).toBe(network);
+      expect(networkOf(network.replace("::/64", ":1:2:3:4").toUpperCase())).toBe(network);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { readAcross, totalOf, type Source } from "../../../shared/core/sources.ts";
+
+/** Sources with so many rows each, numbered through, which note how much was asked of them; `gone` rows went since they were counted. */
+function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {
+  const asked: number[] = [];
+  let next = 0;
+  const sources = counts.map((total, place): Source<number> => {
+    const rows = Array.from({ length: total }, () => next++).slice(gone[place] ?? 0);
+    return {
+      total,
+      read: async (skip, take) => {
+        asked.push(take);
+        return rows.slice(skip, skip + take);
+      },
+    };
+  });
+  return { sources, asked };
+}
+
+const counts = fc.array(fc.nat(5), { maxLength: 6 });
+
+test("any part of several sources is as if they were one, and no more is asked for than that", async () => {
+  await fc.assert(
+    fc.asyncProperty(counts, fc.nat(30), fc.nat(30), async (sizes, skip, take) => {
+      const { sources, asked } = sourcesOf(sizes);
+      const all = Array.from({ length: totalOf(sources) }, (_, index) => index);
+      expect(await readAcross(sources, skip, take)).toEqual(all.slice(skip, skip + take));
+      expect(asked.reduce((sum, one) => sum + one, 0)).toBe(all.slice(skip, skip + take).length);
+    }),
+  );
+});
+
+test("when rows go meanwhile there are fewer, and none twice", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      counts,
+      fc.array(fc.nat(3), { maxLength: 6 }),
+      fc.nat(20),
+      fc.nat(20),
+      async (sizes, gone, skip, take) => {
+        const { sources } = sourcesOf(sizes, gone);
+        const found = await readAcross(sources, skip, take);
+        expect(found.length).toBeLessThanOrEqual(take);
+        expect(found).toEqual([...new Set(found)].toSorted((a, b) => a - b));
+      },
+    ),
+  );
+});

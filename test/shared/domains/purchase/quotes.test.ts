@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+
+import { Problem } from "../../../../shared/core/errors.ts";
+import { createLog } from "../../../../shared/core/log.ts";
+import { quotesFor } from "../../../../shared/domains/purchase/offers.ts";
+import { searchDomains } from "../../../../shared/domains/purchase/search.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import type { Offer, Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { createMemoryStore, openMemoryTable } from "../../../support/memory-table.ts";
+
+const log = createLog("silent", {});
+const table = openMemoryTable(createMemoryStore());
+const registrar = embeddedRegistrar(table, () => new Date());
+const never = <T>(): Promise<T> => new Promise(() => undefined);
+
+/** A registrar that says something else about some names. */
+const offering = (offer: (name: string) => Promise<Offer> | undefined): Registrar => ({
+  ...registrar,
+  offer: (name) => offer(name) ?? registrar.offer(name),
+});
+
+const names = Array.from({ length: 50 }, (_, index) => `quoted-name-${index}.com`);
+
+test("answers for every name in order, be they answered for in what order they like", async () => {
+  const later: (() => void)[] = [];
+  const backwards = offering(
+    (name) =>
+      new Promise<Offer>((settle) => {
+        later.push(() => settle({ name, status: "available", price: 1_400 }));
+        if (later.length % 10 === 0) for (const answer of later.splice(0).toReversed()) answer();
+      }),
+  );
+  const quotes = await quotesFor(backwards, names, { budgetMs: 5_000, log });
+  expect(quotes.map(({ name, price, reason }) => [name, price, reason])).toEqual(
+    names.map((name) => [name, 1_400, undefined]),
+  );
+});
+
+test("does not wait for a registrar that never answers, nor asks it for more once the time is over", async () => {
+  const asked: string[] = [];
+  const silent = offering((name) => {
+    asked.push(name);
+    return never();
+  });
+  const quotes = await quotesFor(silent, names, { budgetMs: 10, log });
+  expect(quotes).toEqual(names.map((name) => ({ name, reason: "unchecked" })));
+  expect(asked).toEqual(names.slice(0, 20));
+});
+
+test("loses no answers to a name that has none, fails, or is not what was asked for", async () => {
+  const some = offering((name) => {
+    if (name.includes("-1.")) return never();
+    if (name.includes("-2.")) return Promise.reject(new Problem("upstream_unavailable", "Nobody answers."));
+    if (name.includes("-3.")) return Promise.reject(new Error("a mistake"));
+    return name.includes("-4.") ? Promise.resolve({ name, status: "available" }) : undefined;
+  });
+  const quotes = await quotesFor(some, names.slice(0, 6), { budgetMs: 50, log });
+  expect(quotes.map(({ reason }) => reason)).toEqual([undefined, ...Array(4).fill("unchecked"), undefined]);
+  expect(quotes[5]).toEqual({ name: names[5], price: 1_400, renewalPrice: 1_400 });
+});
+
+test("asks the registrar only for names right under a public suffix", async () => {
+  const asked: string[] = [];
+  const noting = offering((name) => void asked.push(name));
+  const given = ["www.example.com", "example.com", "shop.github.io", "example.co.uk"];
+  const quotes = await quotesFor(noting, given, { budgetMs: 1_000, log });
+  expect(quotes.map(({ reason }) => reason)).toEqual(["not_registrable", undefined, "not_registrable", undefined]);
+  expect(asked).toEqual(["example.com", "example.co.uk"]);
+});
+
+test.each<[string, Registrar["tlds"]]>([
+  ["does not answer", never],
+  ["fails", () => Promise.reject(new Problem("upstream_unavailable", "Nobody answers."))],
+])("a search whose registrar %s for what it sells asks under the best known endings", async (_, tlds) => {
+  const query = { workspace_id: "", query: "a-word-of-ours" };
+  const found = await searchDomains("account", query, { table, log }, { ...registrar, tlds }, 20);
+  expect(found.slice(0, 3).map(({ name, available }) => [name, available])).toEqual(
+    ["com", "net", "org"].map((tld) => [`a-word-of-ours.${tld}`, true]),
+  );
+});
+
+test("a search whose registrar answers nothing in time says so of every name", async () => {
+  const query = { workspace_id: "", query: "a-word-of-ours.net" };
+  const silent = { ...offering(() => never()), tlds: () => never<string[]>() };
+  const found = await searchDomains("account", query, { table, log }, silent, 20);
+  expect(found[0]).toMatchObject({ name: "a-word-of-ours.net", available: false, reason: "unchecked", price: null });
+  expect(new Set(found.map(({ reason }) => reason))).toEqual(new Set(["unchecked"]));
+});

@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+
+import { advanceDomain } from "../../../../functions/workers/advance.ts";
+import { Problem } from "../../../../shared/core/errors.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { newWorkspace } from "../../../support/auth.ts";
+import { advance, storedAs, workAt } from "../../../support/domain-work.ts";
+import { connected, domainsRequest, funded, purchase, uniqueName } from "../../../support/domains.ts";
+import { happened, registered, transactions, wallet } from "../../../support/purchases.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+/** A name that an account with 100.00 in its wallet has bought, and nobody has asked the registrar for. */
+async function bought(prefix = ""): Promise<{ account: Account; name: string }> {
+  const account = await funded(await newAccount(), 10_000);
+  const name = `${prefix}${uniqueName()}`;
+  const { body } = await purchase(account, [name]);
+  if (body.successful_count !== 1) throw new Error(JSON.stringify(body));
+  return { account, name };
+}
+
+const silence = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
+const free = { posted: 10_000, available: 10_000 };
+const held = { posted: 10_000, available: 8_600 };
+const paid = { posted: 8_600, available: 8_600 };
+const statusOf = async (account: Account, name: string) =>
+  (await domainsRequest(account, "GET", `/${name}`)).body as { status: string; status_reason: string | null };
+const times = (types: string[], type: string): number => types.filter((one) => one === type).length;
+
+/** The registrar of an instant, where some things go differently. */
+const registrarAt = (at: Date, own: Partial<Registrar>): Registrar => ({
+  ...embeddedRegistrar(testTable(), () => at),
+  ...own,
+});
+
+/** Has the worker look at a name when it is due, with a registrar where some things go differently. */
+async function lookWith(account: Account, name: string, own: Partial<Registrar>): Promise<void> {
+  const { due_at } = await storedAs(account, name);
+  await advance(account, name, { registrar: registrarAt(new Date(due_at ?? ""), own) });
+}
+
+describe("a registration", () => {
+  test("that takes a while is looked at now and then, and paid when it is done", async () => {
+    const { account, name } = await bought("slow-");
+    const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
+    const looks: number[] = [];
+    while ((await storedAs(account, name)).status === "pending_registration") {
+      expect(await wallet(account)).toEqual(held);
+      const due = Date.parse((await storedAs(account, name)).due_at ?? "");
+      looks.push(Math.round((due - begun) / 1_000));
+      await advance(account, name);
+    }
+    expect(looks).toEqual([0, 2, 7, 22, 82]);
+    expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_delegation", paid]);
+  });
+
+  test("whose answer was lost is found, and paid once", async () => {
+    const { account, name } = await bought("lost-");
+    await advance(account, name);
+    expect(await storedAs(account, name)).toMatchObject({ purchase: { stage: "asked" } });
+    expect(await wallet(account)).toEqual(held);
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+    expect(await wallet(account)).toEqual(paid);
+    expect(times(await happened(account), "domain.registered")).toBe(1);
+  });
+
+  test.each([
+    ["refused-", /refuses/],
+    ["fails-", /did not register/],
+  ])("that does not come about (%s) costs nothing and says why, and the name is free", async (prefix, reason) => {
+    const { account, name } = await bought(prefix);
+    expect(await registered(account, name)).toMatchObject({ status: "failed", is_open: false, due_at: null });
+    expect(await statusOf(account, name)).toMatchObject({
+      status: "failed",
+      status_reason: expect.stringMatching(reason),
+      registration: { status: "failed", expires_at: null, locked: false },
+    });
+    expect(await wallet(account)).toEqual(free);
+    expect((await transactions(account))[1]).toMatch(/^purchase void 14\.00 /);
+    expect(times(await happened(account), "domain.registration_failed")).toBe(1);
+    const other = await newAccount();
+    expect(await connected(other, { name })).toMatchObject({ name, status: "pending_delegation" });
+  });
+
+  test("that failed can be bought again, and is one domain then", async () => {
+    const { account, name } = await bought();
+    await lookWith(account, name, { register: () => Promise.reject(new Refused("Not today.")) });
+    const first = await storedAs(account, name);
+    expect(first).toMatchObject({ status: "failed", status_reason: "Not today." });
+    const again = await purchase(account, [name]);
+    expect(again.body).toMatchObject({ successful_count: 1, results: [{ status: "pending_registration" }] });
+    expect(again.body.results[0].id).not.toBe(first.id);
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+    expect(await advance(account, name)).toMatchObject({ status: "active" });
+    expect((await domainsRequest(account, "GET", "")).body.total).toBe(1);
+    expect(await wallet(account)).toEqual(paid);
+  });
+
+  test("that failed can be connected instead, or deleted", async () => {
+    const { account, name } = await bought("refused-");
+    await registered(account, name);
+    expect(await connected(account, { name })).toMatchObject({ source: "connected", status: "pending_delegation" });
+    const other = await bought("refused-");
+    await registered(other.account, other.name);
+    expect((await domainsRequest(other.account, "DELETE", `/${other.name}`)).status).toBe(200);
+    expect((await domainsRequest(other.account, "GET", "")).body.total).toBe(0);
+  });
+
+  test("that runs keeps its domain from being deleted", async () => {
+    const { account, name } = await bought("slow-");
+    await advance(account, name);
+    const { body } = await domainsRequest(account, "DELETE", `/${name}`);
+    expect(body).toMatchObject({ status: 409, code: "domain_not_ready" });
+  });
+});
+
+describe("a registrar", () => {
+  test("that is silent gets time: nothing is given back, nor asked for again, for ten minutes", async () => {
+    const { account, name } = await bought();
+    const asked: string[] = [];
+    const register = (at: string) => () => {
+      asked.push(at);
+      return Promise.reject(silence());
+    };
+    const { due_at: begun } = await storedAs(account, name);
+    const elapsed = (at: string | null): number => Date.parse(at ?? "") - Date.parse(begun ?? "");
+    for (;;) {
+      const { due_at } = await storedAs(account, name);
+      if (elapsed(due_at) >= 3_600_000) break;
+      await lookWith(account, name, { register: register(due_at ?? ""), findOperation: async () => undefined });
+      expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_registration", held]);
+    }
+    expect(asked.length).toBeGreaterThan(1);
+    expect(elapsed(asked[1] ?? "")).toBeGreaterThanOrEqual(600_000);
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+    expect(await wallet(account)).toEqual(paid);
+  });
+
+  test("that is silent when it is asked what it has is asked again", async () => {
+    const { account, name } = await bought("lost-");
+    await advance(account, name);
+    for (const own of [
+      { findOperation: () => Promise.reject(silence()) },
+      { registration: () => Promise.reject(silence()) },
+    ]) {
+      await lookWith(account, name, own);
+      expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_registration", held]);
+    }
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+  });
+
+  test("that refuses to register what it has just registered for us has registered it", async () => {
+    const { account, name } = await bought();
+    const { due_at } = await storedAs(account, name);
+    const plain = registrarAt(new Date(due_at ?? ""), {});
+    await lookWith(account, name, {
+      register: async (input) => {
+        await plain.register(input);
+        throw new Refused("The name is registered already.");
+      },
+    });
+    expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_delegation", paid]);
+  });
+
+  test("that says it is done is believed once it has the name", async () => {
+    const { account, name } = await bought();
+    await lookWith(account, name, { registration: async () => undefined });
+    expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_registration", held]);
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+  });
+
+  test("whose adapter breaks leaves the name due, and the money held", async () => {
+    const { account, name } = await bought();
+    await expect(lookWith(account, name, { register: () => Promise.reject(new Error("a mistake")) })).rejects.toThrow();
+    expect(await storedAs(account, name)).toMatchObject({ purchase: { stage: "asked" }, due_at: expect.any(String) });
+    expect(await wallet(account)).toEqual(held);
+    expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
+  });
+});
+
+describe("several workers at once", () => {
+  test.each(["lost-", "fails-"])("come to the same (%s)", async (prefix) => {
+    const { account, name } = await bought(prefix);
+    const all = async (): Promise<void> => {
+      const { id, due_at, status } = await storedAs(account, name);
+      if (status !== "pending_registration" || due_at === null) return;
+      const work = workAt(new Date(due_at));
+      await Promise.all(Array.from({ length: 4 }, () => advanceDomain(account.id, id, due_at, work)));
+      return all();
+    };
+    await all();
+    const isPaid = prefix === "lost-";
+    expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(
+      isPaid ? ["pending_delegation", paid] : ["failed", free],
+    );
+    expect(await transactions(account)).toHaveLength(2);
+    const types = await happened(account);
+    expect(times(types, "domain.registered") + times(types, "domain.registration_failed")).toBe(1);
+  });
+
+  test("that come too late, or to a domain that is gone, do nothing", async () => {
+    const { account, name } = await bought();
+    const { id, due_at } = await storedAs(account, name);
+    await registered(account, name);
+    await advance(account, name);
+    const before = await storedAs(account, name);
+    expect(before.status).toBe("active");
+    await advanceDomain(account.id, id, due_at ?? "", workAt(new Date()));
+    const elsewhere = await newWorkspace(account, "Elsewhere");
+    await advanceDomain(account.id, elsewhere, due_at ?? "", workAt(new Date()));
+    expect(await storedAs(account, name)).toEqual(before);
+  });
+});

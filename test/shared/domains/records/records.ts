@@ -1,0 +1,100 @@
+import fc from "fast-check";
+
+import { RecordType } from "../../../../shared/dns/rrset.ts";
+import { parseRecord } from "../../../../shared/domains/records/record-input.ts";
+import type { ParsedRecord, RecordInput } from "../../../../shared/domains/records/record.ts";
+
+export const zone = "example.com";
+
+/** The normal form of a record that has to be a good one. */
+export function parsed(input: RecordInput, inZone = zone): ParsedRecord {
+  const read = parseRecord(input, inZone);
+  if ("record" in read) return read.record;
+  throw new Error(read.faults.map(({ member, message }) => `${member}: ${message}`).join("; "));
+}
+
+/** What is wrong with a record, as `member: message`; empty when nothing is. */
+export function faultsOf(input: RecordInput, inZone = zone): string[] {
+  const read = parseRecord(input, inZone);
+  return "record" in read ? [] : read.faults.map(({ member, message }) => `${member}: ${message}`);
+}
+
+export type Case = Partial<RecordInput> & { value: string };
+
+/** A record of `www` of this type. */
+export const www =
+  (type: RecordInput["type"]) =>
+  (given: Case): RecordInput => ({ name: "www", type, ...given });
+
+const letters = fc.string({
+  unit: fc.constantFrom(...Array.from("abcxyz0189-_ABZüßéжאア漢Ａ")),
+  minLength: 1,
+  maxLength: 12,
+});
+const label = fc.oneof(
+  letters,
+  fc.constantFrom(
+    "www",
+    "_dmarc",
+    "_domainkey",
+    "_sip",
+    "_tcp",
+    "20230601",
+    "xn--bcher-kva",
+    "*",
+    "in",
+    "a",
+    "3600",
+    "mx",
+  ),
+);
+/** Names of records, most of them good. */
+const names = fc.oneof(
+  fc.constantFrom("@", "*", "_sip._tcp", "_dmarc", "s1._domainkey"),
+  fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join(".")),
+);
+const hosts = fc
+  .tuple(fc.array(letters, { minLength: 1, maxLength: 4 }), fc.constantFrom("com", "org.", "bücher", "xn--p1ai"))
+  .map(([labels, last]) => [...labels, last].join("."));
+const texts = fc.oneof(
+  fc.string({ unit: "binary", minLength: 1, maxLength: 40 }),
+  fc.string({ unit: fc.constantFrom(...Array.from('"\\;() \t@$*0129aé☃\u{1f600}')), minLength: 1, maxLength: 40 }),
+  fc.string({ minLength: 200, maxLength: 1_500 }),
+  fc.constantFrom("v=spf1 mx -all", "v=DMARC1; p=none", "v=DKIM1; p=", '"v=spf1 " "-all"', "\ufeffa", "a\u2028b"),
+);
+const addresses = fc.oneof(fc.ipV4(), fc.ipV6());
+const caaValues = fc.constantFrom(
+  ";",
+  "ca.example",
+  "CA.example; a=b;c=d/e",
+  "mailto:a@b.org",
+  "https://x.org/?a=b;c",
+  "a@b.org",
+  "+1-555",
+);
+
+/** Inputs of all types, about half of them good records. */
+export const inputs: fc.Arbitrary<RecordInput> = fc.constantFrom(...RecordType.options).chain((type) => {
+  const value = { A: addresses, AAAA: addresses, CNAME: hosts, NS: hosts, TXT: texts, CAA: caaValues };
+  const host = fc.oneof({ arbitrary: hosts, weight: 5 }, fc.constant("."));
+  const number = fc.integer({ min: 0, max: 65_535 });
+  const isSrv = type === "SRV";
+  const isServer = isSrv || type === "MX";
+  return fc.record({
+    name: isSrv ? names.map((name) => `_sip._tcp.${name}`) : names,
+    type: fc.constant(type),
+    value: type === "MX" || type === "SRV" ? host : value[type],
+    ttl: fc.option(fc.integer({ min: 60, max: 86_400 }), { nil: undefined }),
+    priority: isServer ? fc.oneof(number, fc.constant(0)) : fc.constant(undefined),
+    weight: isSrv ? fc.option(number, { nil: undefined }) : fc.constant(undefined),
+    port: isSrv ? number : fc.constant(undefined),
+    flags: type === "CAA" ? fc.constantFrom(0, 128, undefined) : fc.constant(undefined),
+    tag: type === "CAA" ? fc.constantFrom("issue", "IssueWild", "iodef", "contactemail") : fc.constant(undefined),
+  });
+});
+
+/** Good records in their normal form. */
+export const records: fc.Arbitrary<ParsedRecord> = inputs
+  .map((input) => parseRecord(input, zone))
+  .filter((read) => "record" in read)
+  .map(({ record }) => record);

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+
+import { hasRevision } from "../../../../shared/domains/zone.ts";
+import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
+import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
+
+test("brings in what there is, and is then up to date and not due", async () => {
+  const { add, sync, served, zone } = await newScene();
+  await add({ name: "www" }, { name: "www", value: "192.0.2.2" }, { name: "mail", type: "TXT", value: "x" });
+  expect((await zone()).due_at).not.toBeNull();
+  const synced = await sync();
+  expect(synced && hasRevision(synced, 1)).toBe(true);
+  expect(await served()).toEqual(["mail TXT", "www A"]);
+  expect(await zone()).toMatchObject({ dirty: [], due_at: null, synced_revision: 1, lease_until: "" });
+});
+
+test("asks nothing of the provider for a zone that is up to date, or that nobody delegated", async () => {
+  const scene = await newScene();
+  const never = () => Promise.reject(new Error("asked"));
+  const asking = { createZone: never, changeZone: never, isInSync: never };
+  await scene.sync(asking);
+  await scene.add({ name: "www" });
+  await scene.sync();
+  expect(await scene.sync(asking)).toMatchObject({ synced_revision: 1 });
+});
+
+describe("a provider whose servers take a while", () => {
+  const pending = (scene: Scene) => ({
+    changeZone: async (...args: Parameters<Scene["provider"]["changeZone"]>) => {
+      await scene.provider.changeZone(...args);
+      return { changeId: `c${(await scene.zone()).revision}`, isInSync: false };
+    },
+    isInSync: async () => false,
+  });
+
+  test("the record is pending until it says that all have it", async () => {
+    const scene = await newScene();
+    await scene.add({ name: "www" });
+    const first = await scene.sync(pending(scene));
+    expect(first && hasRevision(first, 1)).toBe(false);
+    expect(await scene.zone()).toMatchObject({ change: { id: "c1", revision: 1 }, synced_revision: 0 });
+    const due = (await scene.zone()).due_at ?? "";
+    expect(Date.parse(due)).toBeGreaterThan(scene.now().getTime());
+    scene.wait(60_000);
+    await scene.sync(pending(scene));
+    expect(Date.parse((await scene.zone()).due_at ?? "")).toBeGreaterThan(Date.parse(due));
+    const asked: string[] = [];
+    const done = await scene.sync({ isInSync: async (id) => asked.push(id) > 0 });
+    expect([asked, done && hasRevision(done, 1)]).toEqual([["c1"], true]);
+    const settled = await scene.zone();
+    expect(settled).toMatchObject({ due_at: null, dirty: [] });
+    expect(settled).not.toHaveProperty("change");
+  });
+
+  test("does not take the servers to have a later change because they have an earlier one", async () => {
+    const scene = await newScene();
+    await scene.add({ name: "www" });
+    await scene.sync(pending(scene));
+    await scene.add({ name: "new" });
+    const after = await scene.sync({ ...pending(scene), isInSync: async (id) => id === "c1" });
+    expect(after && hasRevision(after, 2)).toBe(false);
+    expect((await scene.zone()).change).toEqual({ id: "c2", revision: 2 });
+    const last = await scene.sync({ isInSync: async (id) => id === "c2" });
+    expect(last && hasRevision(last, 2)).toBe(true);
+  });
+
+  test("not answering whether they have it is no error", async () => {
+    const scene = await newScene();
+    await scene.add({ name: "www" });
+    await scene.sync(pending(scene));
+    const after = await scene.sync({ isInSync: () => Promise.reject(silence()) });
+    expect(after && hasRevision(after, 1)).toBe(false);
+    expect(await scene.sync()).toMatchObject({ synced_revision: 1 });
+  });
+});
+
+describe("more changes than are noted one by one", () => {
+  test("all come, a hundred at a time, and all go", async () => {
+    const scene = await newScene();
+    await addMany(scene, many(230));
+    expect((await scene.zone()).dirty).toEqual(["*"]);
+    const batches: number[] = [];
+    const changeZone = (id: string, changes: readonly ZoneChange[]) => {
+      batches.push(changes.length);
+      return scene.provider.changeZone(id, changes);
+    };
+    await scene.sync({ changeZone });
+    expect([batches, (await scene.served()).length]).toEqual([[100, 100, 30], 230]);
+    const names = many(215).map(({ name }) => name);
+    for (let from = 0; from < names.length; from += 20) await scene.remove(...names.slice(from, from + 20));
+    await scene.sync();
+    expect(await scene.served()).toHaveLength(15);
+  });
+});

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+
+import { parseRecord } from "../../../../shared/domains/records/record-input.ts";
+import {
+  dmarcRecord,
+  reservedFor,
+  spfRecord,
+  systemRecords,
+} from "../../../../shared/domains/records/system-records.ts";
+
+const settings = { dmarc_policy: "quarantine", dmarc_report_email: "dmarc@example.com" } as const;
+
+test("all are records that could be written by hand, and none could be beside them", () => {
+  const key =
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0/IzW7yWR7QkrmBL7jTKEn5u+qKhbwKfBstIs+bMY2Zkp18gnTxKLxoS2tFczGkPLPgizskuemMghRniWaoLcyehkd3qqGElvW/VDL5AaWTg0nLVkjRo9z+40RQzuVaE8AkAFmxZzow3x+VJYKdjykkJ0iT9wCS0DRTXu269V264Vf/3jvredZiKRkgwlL9xNAwxXFg0x/XFw005UWVRIkdgcKWTjpBP2dPwVZ4WWC+9aGVd+Gyn1o0CLelf4rEjGoXbAAEgAqeGUxrcIlbjXfbcmwIDAQAB";
+  const records = systemRecords(settings, { public_key: key });
+  expect(records).toHaveLength(7);
+  for (const record of records) {
+    expect(parseRecord(record, "example.com")).toEqual({ record });
+    expect(reservedFor(record)).toBeTypeOf("string");
+  }
+});
+
+test("names the addresses a domain sends from before those that all share, sixteen long ones too", () => {
+  expect(spfRecord([]).value).toBe("v=spf1 include:_spf.hosted-mail.example ~all");
+  const senders = ["45.0.0.1", "2606:4700::1111"];
+  expect(spfRecord(senders).value).toBe(
+    "v=spf1 ip4:45.0.0.1 ip6:2606:4700::1111 include:_spf.hosted-mail.example ~all",
+  );
+  const many = Array.from(
+    { length: 16 },
+    (_, index) => `2a01:4f8:1111:2222:3333:4444:5555:${(4_096 + index).toString(16)}`,
+  );
+  for (const record of [spfRecord(senders), spfRecord(many)]) {
+    expect(parseRecord(record, "example.com")).toEqual({ record });
+    expect(reservedFor(record)).toBeTypeOf("string");
+  }
+});
+
+test("says the policy and where to report to", () => {
+  expect(dmarcRecord(settings).value).toBe("v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com");
+  expect(dmarcRecord({ dmarc_policy: "none", dmarc_report_email: null }).value).toBe("v=DMARC1; p=none");
+});
+
+test.each([
+  ["@", "MX", "mx.other.example"],
+  ["@", "TXT", "v=spf1 -all"],
+  ["_dmarc", "TXT", "v=DMARC1; p=none"],
+  ["_dmarc", "CNAME", "dmarc.other.example"],
+  ["hm1._domainkey", "CNAME", "key.other.example"],
+  ["hm1._domainkey", "NS", "ns1.other.example"],
+  ["_domainkey", "NS", "ns1.other.example"],
+  ["autoconfig", "A", "192.0.2.1"],
+  ["autodiscover", "NS", "ns1.other.example"],
+] as const)("keeps %s %s %s from being in the way of mail", (name, type, value) => {
+  expect(reservedFor({ name, type, value })).toBeTypeOf("string");
+});
+
+test.each([
+  ["@", "A", "192.0.2.1"],
+  ["@", "TXT", "my-site-verification=1"],
+  ["sub", "MX", "mx.other.example"],
+  ["sub", "TXT", "v=spf1 -all"],
+  ["_dmarc.sub", "TXT", "v=DMARC1; p=none"],
+  ["other._domainkey", "TXT", "v=DKIM1; p="],
+  ["_domainkey", "TXT", "o=-"],
+  ["sub", "NS", "ns1.other.example"],
+  ["*", "A", "192.0.2.1"],
+] as const)("leaves %s %s %s to customers", (name, type, value) => {
+  expect(reservedFor({ name, type, value })).toBeUndefined();
+});

@@ -1,0 +1,20 @@
+import { readZoneFile } from "../../../../shared/domains/records/zone-file.ts";
+import { zone } from "./records.ts";
+
+export const read = (...lines: string[]) => readZoneFile(lines.join("\n"), zone);
+/** The only record of a file, when there is one and nothing was skipped. */
+export function only(...lines: string[]) {
+  const { records, skipped } = read(...lines);
+  return skipped.length === 0 && records.length === 1 ? records[0]?.input : { records, skipped };
+}
+/** What each line came to: a record's name and value, or why there is none. */
+export function outcomes(...lines: string[]) {
+  const { records, skipped } = read(...lines);
+  const all = [
+    ...records.map(
+      ({ line, input }) => [line, `${input.name} ${input.type} ${input.value} ${input.ttl ?? "-"}`] as const,
+    ),
+    ...skipped.map(({ line, reason }) => [line, reason] as const),
+  ];
+  return all.toSorted(([one], [other]) => one - other).map(([line, text]) => `${line}: ${text}`);
+}

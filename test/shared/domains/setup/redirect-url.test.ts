@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { RedirectUrl } from "../../../../shared/domains/setup/redirect-url.ts";
+
+const reading = (given: string): string => {
+  const { data, error } = RedirectUrl.safeParse(given);
+  return data ?? error?.issues.map(({ message }) => message).join("; ") ?? "";
+};
+
+test.each([
+  ["https://www.example.com", "https://www.example.com/"],
+  ["HTTP://Example.COM:80/A?b=C#d", "http://example.com/A?b=C#d"],
+  ["https://example.com:8443/", "https://example.com:8443/"],
+  ["https://münchen.de/straße", "https://xn--mnchen-3ya.de/stra%C3%9Fe"],
+  ["https://example.com/a/../b", "https://example.com/b"],
+  ["https://example.com/%00%0A?q=%22", "https://example.com/%00%0A?q=%22"],
+  ["https://example.com/@me?to=a@b.com", "https://example.com/@me?to=a@b.com"],
+])("%s is kept as browsers write it", (given, href) => {
+  expect(reading(given)).toBe(href);
+  expect(reading(href)).toBe(href);
+});
+
+const example = "Write a full address such as https://www.example.com/";
+const credentials = "Leave the user name and password out of the address";
+
+test.each([
+  ["https://a.com\\@evil.com/", "An address has no \\"],
+  ["https:\\\\a.com", "An address has no \\"],
+  ["https://a.com/<script>", "An address has no <"],
+  ['https://a.com/"', 'An address has no "'],
+  ["https://a.com/a b", "An address has no spaces"],
+  [" https://a.com/", "An address has no spaces"],
+  ["https://a.com/\u0000", "There is a character that cannot be seen (U+0000): leave it out"],
+  ["https://a.com/\t", "There is a character that cannot be seen (U+0009): leave it out"],
+  ["java\nscript:alert(1)", "There is a character that cannot be seen (U+000A): leave it out"],
+  ["https://a\u200b.com/", "There is a character that cannot be seen (U+200B): leave it out"],
+  ["https:a.com", example],
+  ["https:/a.com", example],
+  ["https:///a.com", example],
+  ["//a.com", example],
+  ["www.example.com", example],
+  ["ftp://example.com/", example],
+  ["javascript:alert(1)", example],
+  ["https://example.com:99999/", example],
+  ["https://me:secret@example.com/", credentials],
+  ["https://@example.com/", credentials],
+  ["https://localhost/", "Write the name with its top-level domain, such as example.com"],
+  ["https://app.localhost/", "app.localhost is not on the public internet"],
+  ["https://mail.internal/", "mail.internal is not on the public internet"],
+  ["https://127.0.0.1/", "This is an address, not a name"],
+  ["https://8.8.8.8/", "This is an address, not a name"],
+  ["https://0x7f.1/", "This is an address, not a name"],
+  ["https://[::1]/", "Write a name as the host, not an IP address"],
+])("%j is refused, and why is said", (given, message) => {
+  expect(reading(given)).toBe(message);
+});
+
+test("what a host spells by percent signs or symbols is refused, as it is another name to some", () => {
+  for (const host of ["ex%61mple.com", "a%2ecom", "a..com", "-a.com", "a_b.com", "☃.com"]) {
+    expect(RedirectUrl.safeParse(`https://${host}/`).success, host).toBe(false);
+  }
+});
+
+test("an address that is too long is refused, also when it is that once it is encoded", () => {
+  expect(RedirectUrl.safeParse(`https://example.com/${"a".repeat(2_028)}`).success).toBe(true);
+  expect(RedirectUrl.safeParse(`https://example.com/${"a".repeat(2_029)}`).success).toBe(false);
+  expect(reading(`https://example.com/${"ß".repeat(500)}`)).toBe("Encoded, the address has more than 2048 characters");
+});
+
+test("whatever is kept is read the same by the URL Standard: http or https, a host that was written, no credentials", () => {
+  const part = fc.constantFrom(
+    "https://",
+    "http:",
+    "/",
+    "\\",
+    "@",
+    "a.com",
+    "b.org",
+    ":",
+    "#",
+    "?",
+    "%40",
+    "。",
+    "\t",
+    "é",
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
+      const given = parts.join("");
+      const { data } = RedirectUrl.safeParse(given);
+      if (data === undefined) return;
+      const url = new URL(data);
+      expect(url.href).toBe(data);
+      expect([url.protocol === "https:" || url.protocol === "http:", url.username, url.password]).toEqual([
+        true,
+        "",
+        "",
+      ]);
+      const written = /^https?:\/\/([^/?#:]*)/.exec(given)?.[1]?.replaceAll("。", ".") ?? "";
+      expect(url.hostname).toBe(new URL(`https://${written}`).hostname);
+    }),
+    { numRuns: 5_000 },
+  );
+});

@@ -1,0 +1,20 @@
+import { expect, test, vi } from "vitest";
+
+import { callerAddress } from "../../../shared/http/caller-address.ts";
+
+const event = (headers: Record<string, string>) =>
+  ({ headers, requestContext: { http: { sourceIp: "192.0.2.1" } } }) as unknown as Parameters<typeof callerAddress>[0];
+
+test("a caller is whom the gateway saw, whatever a header says", () => {
+  expect(callerAddress(event({ "x-viewer-address": "198.51.100.7" }))).toBe("192.0.2.1");
+});
+
+test("behind a proxy of ours a caller is whom the proxy saw", () => {
+  vi.stubEnv("VIEWER_ADDRESS_HEADER", "x-viewer-address");
+  try {
+    expect(callerAddress(event({ "x-viewer-address": "2001:db8::7" }))).toBe("2001:db8::7");
+    expect(callerAddress(event({}))).toBe("192.0.2.1");
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});

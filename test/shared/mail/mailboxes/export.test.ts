@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { recorder } from "../../../../shared/changes/recorder.ts";
+import { idWithOrdinal } from "../../../../shared/core/ids.ts";
+import { domainsIn, domainsOf, type StoredDomain } from "../../../../shared/domains/domain.ts";
+import type { Context } from "../../../../shared/http/route.ts";
+import { exportMailboxes } from "../../../../shared/mail/mailboxes/export.ts";
+import { nobodysHash } from "../../../../shared/mail/mailboxes/password.ts";
+import { mailboxHeads, planMailboxes } from "../../../../shared/mail/mailboxes/plan.ts";
+import { appendRows, readHeads } from "../../../../shared/table/ranked-list.ts";
+import type { Table } from "../../../../shared/table/table.ts";
+import { addWorkspace } from "../../../../shared/workspaces/workspaces.ts";
+import { storedAs } from "../../../support/domain-work.ts";
+import { home, person } from "../../../support/mailboxes.ts";
+import { createMemoryStore, openMemoryTable } from "../../../support/memory-table.ts";
+import { newAccount } from "../../../support/world.ts";
+
+const login = { hash: nobodysHash, tag: "" };
+
+/** An account in memory with a workspace of so many domains, of which every so-manieth has a mailbox. */
+async function scene(domains: number, each: number) {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const pattern: StoredDomain = await storedAs(account, name);
+  let reads = 0;
+  const whole = openMemoryTable(createMemoryStore());
+  const table: Table = {
+    ...whole,
+    getMany: (keys) => ((reads += 1), whole.getMany(keys)),
+    between: (...range) => ((reads += 1), whole.between(...range)),
+  };
+  const now = () => new Date();
+  const accountId = randomUUID();
+  const author = { action: "test", actor: { type: "system" as const, id: "test" }, requestId: "r" };
+  const commit = recorder({ table, accountId, author, now });
+  const permissions = { member: true, everything: true, superAdmin: false, grants: [] };
+  const context = { table, commit, now, permissions, principal: { id: "somebody" } } as unknown as Context;
+  const { id: workspaceId } = await addWorkspace(accountId, "Sales", context);
+  const lists = [domainsOf(accountId), domainsIn(accountId, workspaceId)];
+  for (let index = 0; index < domains; index++) {
+    const id = idWithOrdinal(index);
+    const domain = { ...pattern, id, account_id: accountId, workspace_id: workspaceId, workspace_ordinal: index };
+    const row = { ...domain, name: `d${index}.com`, version: 1 };
+    await table.commit(async () => {
+      const [all, inWorkspace] = await readHeads(table, lists);
+      if (!all || !inWorkspace) throw new Error("no lists");
+      const writes = [...appendRows(all, [row]), ...appendRows(inWorkspace, [{ domain_id: id }])];
+      return { value: undefined, writes };
+    });
+    if (index % each !== 0) continue;
+    await table.commit(async () => {
+      const given = [{ person: person("ada"), login }];
+      const { writes } = planMailboxes(await mailboxHeads(table, row), row, given, { now: now(), madeBy: undefined });
+      return { value: undefined, writes };
+    });
+  }
+  const run = async (filter: object) => {
+    reads = 0;
+    const { status, row_count } = await exportMailboxes(accountId, filter, context);
+    return { status, row_count, reads };
+  };
+  return { workspace_id: workspaceId, run };
+}
+
+test("domains without mailboxes are passed over a hundred at a time", async () => {
+  const { run, workspace_id } = await scene(600, 100);
+  const { reads, ...answer } = await run({ workspace_id });
+  expect(answer).toEqual({ status: "done", row_count: 6 });
+  expect(reads).toBeLessThan(60);
+});
+
+test("where a hundred looks do not bring all of them, the worker looks for the rest, however few are found", async () => {
+  const { run, workspace_id } = await scene(101, 1);
+  expect(await run({ workspace_id, search: "nobody" })).toMatchObject({ status: "queued" });
+  expect(await run({ workspace_id })).toMatchObject({ status: "queued" });
+  expect(await run({ search: "ada" })).toMatchObject({ status: "done", row_count: 101 });
+});

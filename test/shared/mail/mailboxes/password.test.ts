@@ -1,0 +1,75 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import {
+  hashPassword,
+  isPassword,
+  newPassword,
+  nobodysHash,
+  passwordTag,
+} from "../../../../shared/mail/mailboxes/password.ts";
+import { cheapHash } from "../../../support/mailboxes.ts";
+import { anyString } from "../../../support/text.ts";
+
+const phc = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/;
+
+test("a new password is 20 characters that cannot be taken for each other, and never twice the same", () => {
+  const made = Array.from({ length: 500 }, newPassword);
+  for (const password of made) expect(password).toMatch(/^[a-km-np-zA-HJ-NP-Z2-9]{20}$/);
+  expect(new Set(made).size).toBe(made.length);
+  // Each of the 56 characters is missed by 10,000 draws once in 10^78 times.
+  expect(new Set(made.join("")).size).toBe(56);
+});
+
+test("a hash says how it was made, is of its own salt, and knows its password and no other", async () => {
+  const [first, second] = [await hashPassword("pass word"), await hashPassword("pass word")];
+  for (const hash of [first, second, nobodysHash]) expect(hash).toMatch(phc);
+  expect(first).not.toBe(second);
+  expect([await isPassword("pass word", first), await isPassword("pass word", second)]).toEqual([true, true]);
+  for (const other of ["pass  word", "Pass word", "pass word ", ""]) expect(await isPassword(other, first)).toBe(false);
+});
+
+test("of any password its own hash is the only one it fits, whatever its composition", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: "grapheme", maxLength: 40 }),
+      fc.string({ unit: "grapheme", maxLength: 40 }),
+      async (password, other) => {
+        const hash = cheapHash(password);
+        expect(await isPassword(password.normalize("NFD"), hash)).toBe(true);
+        expect(await isPassword(other, hash)).toBe(other.normalize("NFC") === password.normalize("NFC"));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test.each([
+  "",
+  "correct horse",
+  nobodysHash.replace("argon2id", "argon2i"),
+  nobodysHash.slice(0, -1),
+  `${nobodysHash}A`,
+  nobodysHash.replace("v=19", "v=16"),
+])("what is no hash is an error, and not a wrong password: %s", async (hash) => {
+  await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not one.");
+});
+
+test("nobody has the hash that stands in for one that is not there", async () => {
+  for (const password of ["", "A", "password"]) expect(await isPassword(password, nobodysHash)).toBe(false);
+});
+
+test("a tag is that of its password and of its account's key, in any composition", () => {
+  const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  expect(passwordTag(key, "pässword")).toMatch(/^[0-9a-f]{16}$/);
+  expect(passwordTag(key, "pa\u0308ssword")).toBe(passwordTag(key, "pässword"));
+  expect(passwordTag(key, "pässword")).not.toBe(passwordTag(other, "pässword"));
+  fc.assert(
+    fc.property(anyString(), anyString(), (one, two) => {
+      expect(passwordTag(key, one) === passwordTag(key, two)).toBe(
+        Buffer.from(one.normalize("NFC")).equals(Buffer.from(two.normalize("NFC"))),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+
+import { runExport } from "../../../../shared/mail/mailboxes/run-export.ts";
+import { exportKey, StoredExport } from "../../../../shared/mail/mailboxes/stored-export.ts";
+import { embeddedFiles, readEmbedded } from "../../../../shared/providers/files/embedded.ts";
+import type { Files } from "../../../../shared/providers/files/files.ts";
+import { readCsv } from "../../../support/csv.ts";
+import { newFolder } from "../../../support/folder.ts";
+import { queuedExport } from "../../../support/mailbox-examples.ts";
+import { at, home, send, stocked } from "../../../support/mailboxes.ts";
+import { recorded } from "../../../support/recorded.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+/** An account with so many mailboxes, and a folder for its files. */
+async function scene(count: number) {
+  const account = await newAccount();
+  const domain = await home(account);
+  const locals = Array.from({ length: count }, (_, index) => `p${index}`);
+  const ids = await stocked(account, domain.name, locals);
+  const folder = newFolder();
+  const files = embeddedFiles({ folder, key: Buffer.alloc(32), baseUrl: "http://127.0.0.1" });
+  const run = (id: string, others: Partial<Files> = {}) =>
+    runExport(account.id, id, { table: testTable(), files: { ...files, ...others }, now: () => new Date() });
+  const rowsIn = async (id: string): Promise<string[][] | undefined> => {
+    const file = await readEmbedded(folder, `exports/${account.id}/${id}.csv`);
+    return file && readCsv(file.toString()).slice(1);
+  };
+  return { account, domain, locals, ids, files, run, rowsIn };
+}
+
+async function storedAs({ id: accountId }: Account, id: string) {
+  const stored = await testTable().get(exportKey(accountId, id), StoredExport);
+  if (!stored) throw new Error("there is no export");
+  return stored;
+}
+
+const finishedIn = async (account: Account): Promise<number> =>
+  (await recorded(account, "mailbox_export.finished")).length;
+
+test("writes every mailbox once, in order, through several chunks, and says how far it is", async () => {
+  const { account, domain, locals, ids, files, run, rowsIn } = await scene(260);
+  await send(account, "DELETE", at(ids[100] ?? ""));
+  const id = await queuedExport(account);
+  const seen: unknown[] = [];
+  await run(id, {
+    putStream: (key, content, type) => {
+      async function* watched() {
+        for await (const piece of content) {
+          yield piece;
+          const { status, row_count, file_key } = await storedAs(account, id);
+          seen.push([status, row_count, file_key]);
+        }
+      }
+      return files.putStream(key, watched(), type);
+    },
+  });
+  expect(seen).toEqual([
+    ["queued", 0, null],
+    ["queued", 0, null],
+    ["running", 250, null],
+  ]);
+  expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: 259 });
+  const emails = locals.filter((_, index) => index !== 100).map((local) => `${local}@${domain.name}`);
+  expect((await rowsIn(id))?.map(([, email]) => email)).toEqual(emails);
+  expect(await finishedIn(account)).toBe(1);
+});
+
+test("done again, or by two at the same time, it is made once", async () => {
+  const { account, run, rowsIn } = await scene(3);
+  const id = await queuedExport(account);
+  await Promise.all([run(id), run(id)]);
+  const first = await storedAs(account, id);
+  await run(id);
+  expect(await storedAs(account, id)).toEqual(first);
+  expect(first).toMatchObject({ status: "done", row_count: 3 });
+  expect(await rowsIn(id)).toHaveLength(3);
+  expect(await finishedIn(account)).toBe(1);
+});
+
+test("one who is slower than another does not open again what that one has done", async () => {
+  const { account, files, run } = await scene(3);
+  const id = await queuedExport(account);
+  await run(id, {
+    putStream: async (key, content, type) => {
+      await run(id);
+      await files.putStream(key, content, type);
+      expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: 3 });
+    },
+  });
+  expect(await storedAs(account, id)).toMatchObject({ status: "done", version: 2 });
+  expect(await finishedIn(account)).toBe(1);
+});
+
+test("one that was cut off has no file, and begins anew", async () => {
+  const { account, run, rowsIn } = await scene(3);
+  const id = await queuedExport(account);
+  const cutOff = run(id, {
+    putStream: async (_key, content) => {
+      for await (const piece of content) if (piece.includes("p0@")) throw new Error("the worker died");
+    },
+  });
+  await expect(cutOff).rejects.toThrow("the worker died");
+  expect(await rowsIn(id)).toBeUndefined();
+  expect(await storedAs(account, id)).toMatchObject({ file_key: null, finished_at: null });
+  await run(id);
+  expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: 3 });
+  expect(await rowsIn(id)).toHaveLength(3);
+});
+
+test("has what the filter leaves of what whoever asked may export, whatever they may by now", async () => {
+  const { account, domain, ids, run, rowsIn } = await scene(3);
+  const other = await home(account);
+  await stocked(account, other.name, ["q0"]);
+  const grant = (type: "mailbox" | "domain", id = "") => ({
+    id: `grant-${id}`,
+    capability: "mailbox.export",
+    scope: { type, id },
+  });
+  const cases: [filter: object, grants: object[], emails: string[]][] = [
+    [{}, [grant("domain", domain.id)], ["p0", "p1", "p2"]],
+    [{}, [grant("mailbox", ids[1])], ["p1"]],
+    [{ search: "p2" }, [grant("domain", domain.id), grant("mailbox", ids[2])], ["p2"]],
+    [{ domain: other.id }, [grant("domain", domain.id)], []],
+    [{}, [], []],
+  ];
+  for (const [filter, grants, locals] of cases) {
+    const id = await queuedExport(account, { ...filter });
+    const permissions = { everything: false, grants };
+    await testTable().attempt({ update: exportKey(account.id, id), set: { permissions } });
+    await run(id);
+    expect(
+      (await rowsIn(id))?.map(([, email]) => email?.split("@")[0]),
+      JSON.stringify(filter),
+    ).toEqual(locals);
+  }
+});
+
+test("an export that is not there is nothing to do", async () => {
+  const { account, run, rowsIn } = await scene(0);
+  await run(account.id);
+  expect(await rowsIn(account.id)).toBeUndefined();
+});

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+
+import { createLog } from "../../../../shared/core/log.ts";
+import { credentials, masterKey, StoredCredential } from "../../../../shared/mail/credentials/credential.ts";
+import { loginWork } from "../../../../shared/mail/mailboxes/services.ts";
+import { scopedKey } from "../../../../shared/mail/scoped/family.ts";
+import type { MailScope } from "../../../../shared/mail/scoped/scope.ts";
+import { logIn } from "../../../../shared/mail/servers/log-in.ts";
+import { write } from "../../../support/domain-work.ts";
+import { withFault } from "../../../support/faults.ts";
+import { cheapHash, home, send, setPassword, stocked, tagOf } from "../../../support/mailboxes.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+const sending = "a master password";
+
+/** A mailbox, and a master password that is checked in no time. */
+async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => MailScope) {
+  const account = await newAccount();
+  const { id: domainId, name, workspace_id: workspaceId } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada"]);
+  const scope = scopeOf({ account, domainId, workspaceId });
+  const body = { name: "Relay", generate: true };
+  const { id } = (await send(account, "POST", "credentials", body)).body;
+  await write({ delete: masterKey(account.id, { type: "account", id: account.id }, id) });
+  const login = { hash: cheapHash(sending), tag: await tagOf(account, sending) };
+  await write({ put: { ...masterKey(account.id, scope, id), credential_id: id, ...login } });
+  const stored = () => testTable().get(scopedKey(credentials, account.id, id), StoredCredential);
+  const lastUsed = async () => (await stored())?.last_used_at ?? undefined;
+  const at = (now: Date, password = sending) =>
+    logIn(
+      { user: `ada@${name}`, password, protocol: "smtp" },
+      { ...loginWork(), now: () => now, log: createLog("silent", {}, "json") },
+    );
+  return { account, ada, id, stored, lastUsed, at };
+}
+
+const ofAccount = ({ account }: { account: Account }): MailScope => ({ type: "account", id: account.id });
+const start = Date.parse("2026-03-04T05:06:07.000Z");
+const after = (seconds: number): Date => new Date(start + seconds * 1_000);
+
+test("notes when a master password was used, to five minutes, and nothing else of it changes", async () => {
+  const { lastUsed, stored, at } = await scene(ofAccount);
+  const before = await stored();
+  expect(before?.last_used_at).toBeNull();
+  const noted: (string | undefined)[] = [];
+  for (const seconds of [0, 1, 299, 301, 400, 602]) {
+    expect(await at(after(seconds))).toBeDefined();
+    noted.push(await lastUsed());
+  }
+  const [first, second, third] = [0, 301, 602].map((seconds) => after(seconds).toISOString());
+  expect(noted).toEqual([first, first, first, second, second, third]);
+  expect(await stored()).toEqual({ ...before, last_used_at: third });
+});
+
+test("a use that is noted already costs one call of the table", async () => {
+  const { at } = await scene(ofAccount);
+  const writesOf = async (seconds: number): Promise<number> => {
+    const { calls } = await withFault(undefined, -1, () => at(after(seconds)));
+    return calls.filter((call) => call === "UpdateItemCommand").length;
+  };
+  expect(await writesOf(0)).toBe(2);
+  expect(await writesOf(60)).toBe(1);
+});
+
+test("whether the use can be noted is nobody's concern", async () => {
+  const { at, lastUsed } = await scene(ofAccount);
+  const { calls } = await withFault(undefined, -1, () => at(after(0)));
+  const place = calls.indexOf("UpdateItemCommand");
+  const { value } = await withFault("throttled", place, () => at(after(400)));
+  expect(value).toMatchObject({ domain: { status: "active" } });
+  expect(await lastUsed()).toBe(after(0).toISOString());
+});
+
+test("a master password that is deleted while somebody logs in by it is not made anew", async () => {
+  const { account, id, at, stored } = await scene(ofAccount);
+  await write({ delete: scopedKey(credentials, account.id, id) });
+  await at(after(0));
+  expect(await stored()).toBeUndefined();
+});
+
+test("the mailbox's own password uses no master password", async () => {
+  const { account, ada, at, lastUsed } = await scene(ofAccount);
+  await setPassword(account, ada, "its own");
+  expect(await at(after(0), "its own")).toBeDefined();
+  expect(await at(after(0), "wrong")).toBeUndefined();
+  expect(await lastUsed()).toBeUndefined();
+});
+
+test.each<[string, Parameters<typeof scene>[0], boolean]>([
+  ["the account", ofAccount, true],
+  ["its workspace", ({ workspaceId }) => ({ type: "workspace", id: workspaceId }), true],
+  ["its domain", ({ domainId }) => ({ type: "domain", id: domainId }), true],
+  ["another workspace", ({ domainId }) => ({ type: "workspace", id: domainId }), false],
+  ["another domain", ({ workspaceId }) => ({ type: "domain", id: workspaceId }), false],
+])("one of %s and whether it lets the mailbox in", async (_, scopeOf, isIn) => {
+  const { at } = await scene(scopeOf);
+  expect((await at(after(0))) !== undefined).toBe(isIn);
+});

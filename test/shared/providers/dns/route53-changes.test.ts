@@ -1,0 +1,143 @@
+import { beforeEach, expect, test } from "vitest";
+
+import { Problem } from "../../../../shared/core/errors.ts";
+import { stubAws } from "../../../support/aws.ts";
+import { a } from "../../../support/dns-network.ts";
+import { thrownBy } from "../../../support/thrown.ts";
+import { fault, invalidBatch } from "../route53-service.ts";
+import { callsOf, many, namesIn, zoneScene } from "./route53-scene.ts";
+
+beforeEach(() => stubAws("us-east-1"));
+
+test("a change is one batch, what goes before what comes, and the last word on an RRset counts", async () => {
+  const one = await zoneScene({
+    name: "www.example.com",
+    type: "CNAME",
+    ttl: 60,
+    data: [{ type: "CNAME", host: "a.test" }],
+  });
+  const changed = await one.dns.changeZone(one.zoneId, [
+    { put: a("www.example.com", "192.0.2.9") },
+    { put: a("www.example.com", "192.0.2.1", "192.0.2.2") },
+    { put: { name: "*.example.com", type: "TXT", ttl: 60, data: [{ type: "TXT", text: 'é <"&>' }] } },
+    { remove: { name: "www.example.com", type: "CNAME" } },
+  ]);
+  expect(changed).toEqual({ changeId: "C4", isInSync: false });
+  const set = (name: string, type: string, ttl: number, ...values: string[]) =>
+    `<ResourceRecordSet><Name>${name}</Name><Type>${type}</Type><TTL>${ttl}</TTL><ResourceRecords>` +
+    values.map((value) => `<ResourceRecord><Value>${value}</Value></ResourceRecord>`).join("") +
+    "</ResourceRecords></ResourceRecordSet>";
+  expect(one.recorded.at(-1)?.body).toBe(
+    '<?xml version="1.0" encoding="UTF-8"?>' +
+      '<ChangeResourceRecordSetsRequest xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><ChangeBatch><Changes>' +
+      `<Change><Action>DELETE</Action>${set("www.example.com.", "CNAME", 60, "a.test.")}</Change>` +
+      `<Change><Action>UPSERT</Action>${set("www.example.com.", "A", 300, "192.0.2.1", "192.0.2.2")}</Change>` +
+      `<Change><Action>UPSERT</Action>${set("*.example.com.", "TXT", 60, "&quot;\\303\\251 &lt;\\042&amp;&gt;&quot;")}</Change>` +
+      "</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>",
+  );
+  expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "POST hostedzone/Z1/rrset"]);
+});
+
+test("a record that is too long for Route 53 is left out and told, and the others of its name go in", async () => {
+  const one = await zoneScene();
+  const [long, short] = ["é".repeat(1_000), "v=spf1 -all"].map((text) => ({ type: "TXT" as const, text }));
+  if (!long || !short) throw new Error("two texts are made");
+  const put = (name: string, ...data: (typeof long)[]) => ({ put: { name, type: "TXT" as const, ttl: 60, data } });
+  const { refused } = await one.dns.changeZone(one.zoneId, [
+    put("both.example.com", long, short),
+    put("long.example.com", long),
+    put("short.example.com", short),
+  ]);
+  expect(refused?.map(({ name }) => name)).toEqual(["both.example.com", "long.example.com"]);
+  const sent = one.recorded.at(-1)?.body ?? "";
+  expect([...sent.matchAll(/<Name>(\w+)\./g)].map(([, name]) => name)).toEqual(["both", "short"]);
+  expect(sent).not.toContain("303");
+});
+
+test("what is there is removed, a wildcard too; where nothing is left to do nothing is sent, and it is in sync", async () => {
+  const one = await zoneScene(a("*.example.com", "192.0.2.1"), a("z.example.com", "192.0.2.1"));
+  const wildcard = { remove: { name: "*.example.com", type: "A" } } as const;
+  await one.dns.changeZone(one.zoneId, [wildcard, { remove: { name: "y.example.com", type: "A" } }]);
+  expect(namesIn(one, one.zoneId).slice(2)).toEqual(["A z.example.com."]);
+  one.recorded.length = 0;
+  const again = await one.dns.changeZone(one.zoneId, [wildcard, { remove: { name: "z.example.com", type: "MX" } }]);
+  expect(again.isInSync).toBe(true);
+  expect(await one.dns.isInSync(again.changeId)).toBe(true);
+  expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "GET hostedzone/Z1/rrset"]);
+});
+
+test("for many removals the zone is read in pages, once", async () => {
+  const one = await zoneScene(...many(320));
+  const removals = many(320).map(({ name, type }) => ({ remove: { name, type } }));
+  await one.dns.changeZone(one.zoneId, [...removals, { remove: { name: "nothing.example.com", type: "A" } }]);
+  expect(namesIn(one, one.zoneId)).toEqual(["NS example.com.", "SOA example.com."].toSorted());
+  expect(callsOf(one)).toEqual([...Array(2).fill("GET hostedzone/Z1/rrset"), "POST hostedzone/Z1/rrset"]);
+});
+
+test("what was changed meanwhile is read again, once", async () => {
+  const removal = [{ remove: { name: "a.example.com", type: "A" } }] as const;
+  const one = await zoneScene(a("a.example.com", "192.0.2.1"));
+  const meddle = (value: string) => (): void => {
+    for (const set of one.zones.get(one.zoneId)?.sets ?? []) if (set.type === "A") set.values = [value];
+  };
+  one.troubles.push(() => undefined, meddle("192.0.2.2"));
+  await one.dns.changeZone(one.zoneId, removal);
+  expect(namesIn(one, one.zoneId)).toHaveLength(2);
+  await one.dns.changeZone(one.zoneId, [{ put: a("a.example.com", "192.0.2.1") }]);
+  one.recorded.length = 0;
+  one.troubles.push(
+    () => undefined,
+    meddle("192.0.2.3"),
+    () => undefined,
+    meddle("192.0.2.4"),
+  );
+  expect(await thrownBy(one.dns.changeZone(one.zoneId, removal))).toMatchObject({ name: "InvalidChangeBatch" });
+  expect(one.recorded).toHaveLength(4);
+});
+
+test("a removal whose answer was lost is done, in both forms in which Route 53 says that nothing was there", async () => {
+  const one = await zoneScene(a("a.example.com", "192.0.2.1"), a("b.example.com", "192.0.2.1"));
+  const removal = (name: string) => ({ remove: { name, type: "A" as const } });
+  one.troubles.push(() => undefined, "lost");
+  await one.dns.changeZone(one.zoneId, [removal("a.example.com")]);
+  one.troubles.push(() => undefined, "lost", invalidBatch("Tried to delete"));
+  await one.dns.changeZone(one.zoneId, [removal("b.example.com"), { put: a("c.example.com", "192.0.2.1") }]);
+  expect(namesIn(one, one.zoneId).slice(2)).toEqual(["A c.example.com."]);
+});
+
+test("a batch that is refused for what it puts is an Error, and not sent again", async () => {
+  const one = await zoneScene();
+  one.troubles.push(fault("InvalidChangeBatch"));
+  const error = await thrownBy(one.dns.changeZone(one.zoneId, [{ put: a("a.example.com", "192.0.2.1") }]));
+  expect(error).toMatchObject({ name: "InvalidChangeBatch" });
+  expect(error).not.toBeInstanceOf(Problem);
+  expect(one.recorded).toHaveLength(1);
+});
+
+test("200 RRsets fit; what no batch can hold is refused before anything is sent", async () => {
+  const one = await zoneScene();
+  const text = (name: string, length: number) => ({
+    put: { name, type: "TXT" as const, ttl: 60, data: [{ type: "TXT" as const, text: "x".repeat(length) }] },
+  });
+  await one.dns.changeZone(
+    one.zoneId,
+    many(200).map(({ name }) => text(name, 70)),
+  );
+  const crowd = Array.from({ length: 501 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+  const tooMany = [{ put: a("a.example.com", ...crowd) }];
+  const tooLong = many(5).map(({ name }) => text(name, 3_300));
+  for (const changes of [tooMany, tooLong]) {
+    await expect(one.dns.changeZone(one.zoneId, changes)).rejects.toThrow("more than one request to Route 53 can hold");
+  }
+  expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
+});
+
+test("a change is in sync once Route 53 says so, or has forgotten it", async () => {
+  const { dns, zoneId, changes } = await zoneScene();
+  const { changeId } = await dns.changeZone(zoneId, [{ put: a("a.example.com", "192.0.2.1") }]);
+  expect(await dns.isInSync(changeId)).toBe(false);
+  changes.set(changeId, "INSYNC");
+  expect(await dns.isInSync(changeId)).toBe(true);
+  changes.delete(changeId);
+  expect(await dns.isInSync(changeId)).toBe(true);
+});

@@ -1,0 +1,148 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { eventBodyOf, settle, signatureOf, type Act } from "../../../../shared/providers/payments/embedded-checkout.ts";
+import { embeddedPayments } from "../../../../shared/providers/payments/embedded.ts";
+import { PaymentsEnvironment, paymentsOf } from "../../../../shared/providers/payments/factory.ts";
+import type { CheckoutInput } from "../../../../shared/providers/payments/payments.ts";
+import { testTable } from "../../../support/world.ts";
+
+const table = testTable();
+const webhookSecret = "whsec_of_this_test";
+const start = new Date("2026-03-01T12:00:00.250Z");
+const inAnHour = new Date("2026-03-01T13:00:00Z");
+const tomorrow = new Date("2026-03-02T12:00:00Z");
+
+const paymentsAt = (now: Date) =>
+  embeddedPayments(table, { webhookSecret, baseUrl: "http://127.0.0.1:8080", now: () => now });
+
+const input = (given: Partial<CheckoutInput> = {}): CheckoutInput => ({
+  reference: "topup-1",
+  accountId: "a1",
+  amount: 1_250,
+  currency: "USD",
+  description: "Wallet top-up",
+  expiresAt: inAnHour,
+  idempotencyKey: randomUUID(),
+  ...given,
+});
+
+const open = () => paymentsAt(start).createCheckout(input());
+
+/** What the product reads in the event that an act sends at that time; undefined when it cannot be done. */
+async function eventOf(id: string, act: Act, now = start) {
+  const checkout = await settle(table, id, act, now);
+  const body = checkout && eventBodyOf(checkout);
+  return body && paymentsAt(now).readEvent(body, { "stripe-signature": signatureOf(body, webhookSecret, now) }, now);
+}
+
+test("a checkout has a page on this machine, and is there for whoever asks with the same table", async () => {
+  const checkout = await open();
+  expect(checkout.id).toMatch(/^cs_local_[0-9a-f]{36}$/);
+  expect(checkout).toMatchObject({ url: `http://127.0.0.1:8080/_local/checkout/${checkout.id}`, expiresAt: inAnHour });
+  const asked = embeddedPayments(testTable(), { webhookSecret: "", baseUrl: "http://127.0.0.1:1" });
+  expect(await paymentsAt(start).getCheckout(checkout.id)).toEqual({
+    id: checkout.id,
+    status: "open",
+    reference: "topup-1",
+    accountId: "a1",
+    amount: 1_250,
+    currency: "USD",
+    expiresAt: inAnHour,
+    url: checkout.url,
+  });
+  expect(await asked.getCheckout(checkout.id)).toMatchObject({ reference: "topup-1" });
+});
+
+test("one key makes one checkout, also of many requests at once, and no other one", async () => {
+  const same = input();
+  const made = await Promise.all(Array.from({ length: 5 }, () => paymentsAt(start).createCheckout(same)));
+  expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+  for (const other of [{ amount: 1 }, { accountId: "a2" }, { reference: "topup-2" }, { currency: "EUR" }]) {
+    await expect(paymentsAt(start).createCheckout({ ...same, ...other })).rejects.toThrow("idempotency key");
+  }
+});
+
+test.each(["", "cs_local_", "KEY#1", `cs_local_${"0".repeat(36)}`, `cs_local_${"0".repeat(36)}\n`])(
+  "%j is not found",
+  async (id) => {
+    await expect(paymentsAt(start).getCheckout(id)).rejects.toMatchObject({ code: "not_found" });
+  },
+);
+
+test.each<[Act, string, string]>([
+  ["pay", "paid", "paid"],
+  ["decline", "failed", "processing"],
+  ["close", "expired", "expired"],
+])("%s ends it once and tells the product, which verifies it as Stripe's", async (act, type, status) => {
+  const { id } = await open();
+  const at = new Date("2026-03-01T12:30:00.900Z");
+  expect(await eventOf(id, act, at)).toEqual({
+    id: id.replace("cs_", `evt_${type}_`),
+    type,
+    checkoutId: id,
+    reference: "topup-1",
+    accountId: "a1",
+    amount: 1_250,
+    currency: "USD",
+    at: new Date("2026-03-01T12:30:00Z"),
+  });
+  const state = await paymentsAt(at).getCheckout(id);
+  expect(state.status).toBe(status);
+  expect(state).not.toHaveProperty("url");
+  for (const again of ["pay", "decline", "close"] as const) expect(await eventOf(id, again, at)).toBeUndefined();
+});
+
+test("of all that is done to it at once, one happens", async () => {
+  const { id } = await open();
+  const acts: Act[] = ["pay", "decline", "close", "pay", "decline", "close"];
+  const settled = await Promise.all(acts.map((act) => settle(table, id, act, start)));
+  expect(settled.filter((one) => one !== undefined)).toHaveLength(1);
+});
+
+test("a payment is heard of again with the same event, and late after a close, but neither early nor when declined", async () => {
+  const [paid, closed, declined, opened] = await Promise.all([open(), open(), open(), open()]);
+  const first = await eventOf(paid.id, "pay");
+  expect(await eventOf(paid.id, "pay-late", tomorrow)).toEqual(first);
+  await eventOf(closed.id, "close");
+  const late = await eventOf(closed.id, "pay-late", tomorrow);
+  expect(late).toMatchObject({ type: "paid", checkoutId: closed.id });
+  expect(await eventOf(closed.id, "pay-late", new Date("2026-03-03T12:00:00Z"))).toEqual(late);
+  await eventOf(declined.id, "decline");
+  expect(await eventOf(declined.id, "pay-late")).toBeUndefined();
+  expect(await eventOf(opened.id, "pay-late")).toBeUndefined();
+});
+
+test("its time runs out by itself: from then on it can only be closed, or found paid", async () => {
+  const { id } = await open();
+  expect(await paymentsAt(new Date(inAnHour.getTime() - 1)).getCheckout(id)).toMatchObject({ status: "open" });
+  expect(await paymentsAt(inAnHour).getCheckout(id)).toMatchObject({ status: "expired" });
+  expect(await eventOf(id, "pay", inAnHour)).toBeUndefined();
+  expect(await eventOf(id, "decline", inAnHour)).toBeUndefined();
+  expect(await eventOf(id, "close", inAnHour)).toMatchObject({ type: "expired" });
+});
+
+test("another secret's webhook is refused", async () => {
+  const { id } = await open();
+  const checkout = await settle(table, id, "pay", start);
+  const body = checkout ? eventBodyOf(checkout) : "";
+  const forged = { "stripe-signature": signatureOf(body, "whsec_other", start) };
+  await expect(paymentsAt(start).readEvent(body, forged, start)).rejects.toMatchObject({ code: "malformed_request" });
+});
+
+test("without configuration only the first use fails, and says what to set", async () => {
+  const none = paymentsOf(PaymentsEnvironment.parse({}))(table);
+  for (const use of [none.createCheckout(input()), none.getCheckout("cs_1"), none.readEvent("", {}, start)]) {
+    await expect(use).rejects.toThrow("PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET");
+  }
+});
+
+test("an environment has Stripe or the embedded payments, not both", async () => {
+  const embedded = { PAYMENTS_WEBHOOK_SECRET: webhookSecret, PAYMENTS_LOCAL_URL: "http://localhost:9000" };
+  const { url } = await paymentsOf(PaymentsEnvironment.parse(embedded))(table).createCheckout(
+    input({ expiresAt: new Date() }),
+  );
+  expect(url).toMatch(/^http:\/\/localhost:9000\/_local\/checkout\/cs_local_/);
+  expect(() => PaymentsEnvironment.parse({ ...embedded, PAYMENTS_SECRET_NAME: "payments" })).toThrow("either");
+});

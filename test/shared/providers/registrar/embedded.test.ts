@@ -1,0 +1,244 @@
+import { randomBytes } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { delegate, delegationOf } from "../../../../shared/providers/registrar/embedded-names.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { RegistrarEnvironment, registrarOf } from "../../../../shared/providers/registrar/factory.ts";
+import { Refused } from "../../../../shared/providers/registrar/registrar.ts";
+import { contact } from "../../../support/contact.ts";
+import { testTable } from "../../../support/world.ts";
+
+const table = testTable();
+const start = new Date("2026-03-01T12:00:00.250Z");
+const nameservers = ["a.ns1.example.net", "a.ns2.example.net"];
+
+const newName = (beginning = "n", tld = "com"): string => `${beginning}${randomBytes(8).toString("hex")}.${tld}`;
+const after = (ms: number): Date => new Date(start.getTime() + ms);
+const at = (now: Date) => embeddedRegistrar(table, () => now);
+const register = (name: string, { now = start, autoRenew = false } = {}) =>
+  at(now).register({ name, contact, autoRenew });
+
+test("a dozen top-level domains and more are sold, each at its price and that of a renewal", async () => {
+  const tlds = await at(start).tlds();
+  expect(tlds).toEqual(expect.arrayContaining(["com", "net", "org", "io", "dev", "co.uk", "online"]));
+  for (const tld of tlds) {
+    const { status, price, renewalPrice } = await at(start).offer(newName("n", tld));
+    expect([status, Number.isInteger(price), Number.isInteger(renewalPrice)]).toEqual(["available", true, true]);
+  }
+});
+
+test.each([
+  ["taken-", "unavailable"],
+  ["reserved-", "reserved"],
+  ["silent-", "unknown"],
+  ["refused-", "available"],
+  ["fails-", "available"],
+  ["slow-", "available"],
+  ["lost-", "available"],
+])("a name that begins with %s is %s", async (beginning, status) => {
+  expect(await at(start).offer(newName(beginning))).toMatchObject({ status });
+});
+
+test.each(["premium-abc.com", "abc.com", "a.com", "x1.com"])("%s is premium, at a price of its own", async (name) => {
+  expect(await at(start).offer(name)).toEqual({ name, status: "premium", price: 140_000, renewalPrice: 140_000 });
+});
+
+test.each([
+  ["localhost", "invalid"],
+  ["", "invalid"],
+  ["-leading.com", "invalid"],
+  ["trailing-.com", "invalid"],
+  ["under_score.com", "invalid"],
+  ["Upper.com", "invalid"],
+  [`${"x".repeat(64)}.com`, "invalid"],
+  ["ab--cdef.com", "invalid"],
+  ["a#b/c.com", "invalid"],
+  ["xn--bcher-kva.com", "available"],
+  ["example.test", "unsupported_tld"],
+  ["www.example.com", "unsupported_tld"],
+  ["example.constructor", "unsupported_tld"],
+])("an offer of %j is %s", async (name, status) => {
+  expect(await at(start).offer(name)).toMatchObject({ name, status });
+});
+
+test("a name is registered at once, for a year", async () => {
+  const name = newName();
+  const operation = await register(name);
+  expect(operation).toEqual({ id: expect.any(String), state: "succeeded" });
+  expect(await at(start).operation(operation.id)).toEqual(operation);
+  expect(await at(start).findOperation(name, start)).toEqual(operation);
+  expect(await at(start).registration(name)).toEqual({
+    expiresAt: "2027-03-01T12:00:00.250Z",
+    locked: true,
+    autoRenew: false,
+    nameservers: [],
+  });
+  expect(await at(start).offer(name)).toEqual({ name, status: "unavailable" });
+});
+
+test("of many who register a name at once one does, and the others are refused", async () => {
+  const name = newName();
+  const all = await Promise.allSettled(Array.from({ length: 6 }, () => register(name)));
+  const refused = all.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+  expect(refused).toHaveLength(5);
+  for (const error of refused) expect(error).toBeInstanceOf(Refused);
+});
+
+test.each(["taken-", "reserved-", "refused-", "premium-"])("%s is refused, and nothing begins", async (beginning) => {
+  const name = newName(beginning);
+  await expect(register(name)).rejects.toThrow(Refused);
+  expect(await at(start).findOperation(name, start)).toBeUndefined();
+  expect(await at(start).registration(name)).toBeUndefined();
+});
+
+test.each(["localhost", "example.test", "a#b/c.com"])("%s cannot be registered", async (name) => {
+  await expect(register(name)).rejects.toThrow(Refused);
+});
+
+test("a silent registry registers nothing", async () => {
+  const name = newName("silent-");
+  await expect(register(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
+  expect(await at(start).findOperation(name, start)).toBeUndefined();
+});
+
+test("a slow name is registered after 30 seconds; who registers it until then joins the operation", async () => {
+  const name = newName("slow-");
+  const running = await register(name);
+  expect(running).toEqual({ id: expect.any(String), state: "running" });
+  expect(await register(name, { now: after(29_999) })).toEqual(running);
+  expect(await at(after(29_999)).operation(running.id)).toEqual(running);
+  expect(await at(after(29_999)).registration(name)).toBeUndefined();
+  expect(await at(after(29_999)).offer(name)).toMatchObject({ status: "unavailable" });
+  const done = { ...running, state: "succeeded" };
+  expect(await at(after(30_000)).operation(running.id)).toEqual(done);
+  expect(await at(after(30_000)).findOperation(name, start)).toEqual(done);
+  expect(await at(after(30_000)).registration(name)).toMatchObject({ expiresAt: "2027-03-01T12:00:30.250Z" });
+  await expect(register(name, { now: after(30_000) })).rejects.toThrow(Refused);
+});
+
+test("a failing name is not registered after 30 seconds, and can be tried again", async () => {
+  const name = newName("fails-");
+  const running = await register(name);
+  expect(running.state).toBe("running");
+  const failed = { id: running.id, state: "failed", reason: "The registry did not register the name." };
+  expect(await at(after(30_000)).operation(running.id)).toEqual(failed);
+  expect(await at(after(30_000)).registration(name)).toBeUndefined();
+  const again = await register(name, { now: after(60_000) });
+  expect(again.state).toBe("running");
+  expect(again.id).not.toBe(running.id);
+  expect(await at(after(60_000)).findOperation(name, start)).toEqual(again);
+});
+
+test("a lost answer is 503 once: the name is registered, and its operation found by asking and by trying again", async () => {
+  const name = newName("lost-");
+  await expect(register(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
+  const operation = await at(start).findOperation(name, start);
+  expect(operation).toMatchObject({ state: "succeeded" });
+  expect(await register(name)).toEqual(operation);
+  expect(await at(start).registration(name)).toMatchObject({ autoRenew: false });
+});
+
+test("an operation that began before is not found, and none of another name", async () => {
+  const name = newName();
+  await register(name);
+  expect(await at(start).findOperation(name, after(1))).toBeUndefined();
+  expect(await at(start).findOperation(newName(), start)).toBeUndefined();
+});
+
+test.each(["", "/", "a.com", "a.com/", "a.com/2026#x", "a.com/#", "../a/b"])("%j is no operation", async (id) => {
+  await expect(at(start).operation(id)).rejects.toThrow("no such operation");
+});
+
+test("a name that is not renewed is free after its year, to the millisecond; one that is renewed is not", async () => {
+  const [once, ever] = [newName(), newName()];
+  await Promise.all([register(once), register(ever, { autoRenew: true })]);
+  const [before, end] = [new Date("2027-03-01T12:00:00.249Z"), new Date("2027-03-01T12:00:00.250Z")];
+  expect(await at(before).registration(once)).toBeDefined();
+  expect(await at(end).registration(once)).toBeUndefined();
+  expect(await at(end).offer(once)).toMatchObject({ status: "available" });
+  expect(await at(before).registration(ever)).toMatchObject({ expiresAt: end.toISOString() });
+  expect(await at(end).registration(ever)).toMatchObject({ expiresAt: "2028-03-01T12:00:00.250Z" });
+  const muchLater = new Date("2033-12-31T00:00:00Z");
+  expect(await at(muchLater).registration(ever)).toMatchObject({ expiresAt: "2034-03-01T12:00:00.250Z" });
+  await at(muchLater).setAutoRenew(ever, false);
+  expect(await at(muchLater).registration(ever)).toMatchObject({
+    autoRenew: false,
+    expiresAt: "2034-03-01T12:00:00.250Z",
+  });
+  expect(await at(new Date("2034-03-02T00:00:00Z")).registration(ever)).toBeUndefined();
+  expect((await register(once, { now: end })).state).toBe("succeeded");
+});
+
+test("nameservers are set, and the parent zone has them at once", async () => {
+  const name = newName();
+  await register(name);
+  expect(await delegationOf(table, name, () => start)).toBeUndefined();
+  await at(start).setNameservers(name, nameservers);
+  expect(await at(start).registration(name)).toMatchObject({ nameservers });
+  expect(await delegationOf(table, name, () => start)).toEqual(nameservers);
+});
+
+test("a released name is free, with nothing of its holder; one that is not ours is fine", async () => {
+  const name = newName();
+  await register(name);
+  await at(start).setNameservers(name, nameservers);
+  await at(start).release(name);
+  await at(start).release(name);
+  expect(await at(start).registration(name)).toBeUndefined();
+  expect(await delegationOf(table, name, () => start)).toBeUndefined();
+  expect((await register(name, { now: after(1) })).state).toBe("succeeded");
+  expect(await at(after(1)).registration(name)).toMatchObject({ nameservers: [] });
+});
+
+test("what is not ours is not changed, nor what is not ours yet", async () => {
+  const [elsewhere, slow] = [newName(), newName("slow-")];
+  await Promise.all([delegate(table, elsewhere, nameservers, () => start), register(slow)]);
+  for (const name of [elsewhere, slow, newName()]) {
+    await expect(at(start).setNameservers(name, [])).rejects.toThrow("not registered through this registrar");
+    await expect(at(start).setAutoRenew(name, true)).rejects.toThrow("not registered through this registrar");
+    await at(start).release(name);
+  }
+  expect(await delegationOf(table, elsewhere)).toEqual(nameservers);
+  expect((await at(after(30_000)).registration(slow))?.autoRenew).toBe(false);
+});
+
+test("a name that somebody else holds is unavailable, and delegated as they say", async () => {
+  const name = newName("n", "test");
+  expect(await delegationOf(table, name)).toBeUndefined();
+  await delegate(table, name, ["ns.example.net"]);
+  await delegate(table, name, nameservers);
+  expect(await delegationOf(table, name)).toEqual(nameservers);
+  await delegate(table, name, []);
+  expect(await delegationOf(table, name)).toBeUndefined();
+  const sold = newName();
+  await delegate(table, sold, nameservers);
+  expect(await at(start).offer(sold)).toMatchObject({ status: "unavailable" });
+  await expect(register(sold)).rejects.toThrow(Refused);
+});
+
+test("nobody else gets a name that is ours, or is about to be", async () => {
+  const [ours, slow] = [newName(), newName("slow-")];
+  await Promise.all([register(ours), register(slow)]);
+  for (const name of [ours, slow]) {
+    await expect(delegate(table, name, nameservers, () => start)).rejects.toThrow("through this registrar");
+  }
+});
+
+test("without configuration only the first use fails, and says what to set", async () => {
+  const none = registrarOf(RegistrarEnvironment.parse({}))(table, () => start);
+  for (const use of [none.tlds(), none.offer("example.com"), none.release("example.com")]) {
+    await expect(use).rejects.toThrow("set REGISTRAR to route53 or embedded");
+  }
+});
+
+test("an environment says who registers; another word is refused", async () => {
+  const chosen = registrarOf(RegistrarEnvironment.parse({ REGISTRAR: "embedded" }))(table, () => start);
+  const name = newName();
+  await chosen.register({ name, contact, autoRenew: true });
+  expect(await at(start).registration(name)).toMatchObject({ autoRenew: true });
+  await chosen.setNameservers(name, nameservers);
+  await chosen.setAutoRenew(name, false);
+  expect(await chosen.registration(name)).toMatchObject({ autoRenew: false, nameservers });
+  expect(() => RegistrarEnvironment.parse({ REGISTRAR: "gandi" })).toThrow();
+});

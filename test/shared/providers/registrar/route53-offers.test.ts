@@ -1,0 +1,89 @@
+import { beforeEach, expect, test } from "vitest";
+
+import { stubAws } from "../../../support/aws.ts";
+import { thrownBy } from "../../../support/thrown.ts";
+import { refusal } from "../domains-service.ts";
+import { callsOf, name, scene, since } from "./route53-scene.ts";
+
+beforeEach(() => stubAws("eu-central-1"));
+
+test.each([
+  ["AVAILABLE", "available"],
+  ["AVAILABLE_PREORDER", "unavailable"],
+  ["AVAILABLE_RESERVED", "reserved"],
+  ["RESERVED", "reserved"],
+  ["UNAVAILABLE", "unavailable"],
+  ["UNAVAILABLE_PREMIUM", "premium"],
+  ["UNAVAILABLE_RESTRICTED", "reserved"],
+  ["INVALID_NAME_FOR_TLD", "invalid"],
+  ["DONT_KNOW", "unknown"],
+  ["PENDING", "unknown"],
+  ["SOMETHING_NEW", "unknown"],
+])("%s is an offer that is %s", async (given, status) => {
+  const one = await scene();
+  one.availability.set(name, given);
+  const prices = status === "available" ? { price: 1_400, renewalPrice: 1_310 } : {};
+  expect(await one.registrar.offer(name)).toEqual({ name, status, ...prices });
+});
+
+test.each([
+  ["example.test", "unsupported_tld"],
+  ["localhost", "invalid"],
+])("an offer of %s is %s", async (name, status) => {
+  expect(await (await scene()).registrar.offer(name)).toEqual({ name, status });
+});
+
+test("a registry in maintenance is unknown", async () => {
+  const one = await scene();
+  await one.registrar.offer("other.com");
+  one.troubles.push(refusal("TLDInMaintenance"));
+  expect(await one.registrar.offer(name)).toEqual({ name, status: "unknown" });
+});
+
+test.each([
+  ["9.99", "USD", 999],
+  ["12", "USD", 1_200],
+  ["0.1", "USD", 10],
+  ["1234567.89", "USD", 123_456_789],
+  ["9.999", "USD", undefined],
+  ["9.99", "EUR", undefined],
+])("a price of %s %s is %s minor units", async (price, Currency, minor) => {
+  const one = await scene();
+  const amount = { Price: Number(price), Currency };
+  one.prices.push({ Name: "dev", RegistrationPrice: amount, RenewalPrice: amount });
+  const expected = minor === undefined ? {} : { price: minor, renewalPrice: minor };
+  expect(await one.registrar.offer("example.dev")).toEqual({ name: "example.dev", status: "available", ...expected });
+});
+
+test("the prices of a top-level domain are asked for once in an hour, by many at once too, and not kept of a failure", async () => {
+  let now = since;
+  const one = await scene([], { now: () => now });
+  const names = ["a.com", "b.com", "c.co.uk", "d.com"];
+  await Promise.all(names.map((each) => one.registrar.offer(each)));
+  const asked = (): unknown[] =>
+    one.recorded.filter((_, index) => callsOf(one)[index] === "ListPrices").map(({ body }) => JSON.parse(body));
+  expect(asked()).toEqual([{ Tld: "com" }, { Tld: "co.uk" }]);
+  now = new Date(since.getTime() + 3_600_000);
+  await one.registrar.offer("b.com");
+  expect(asked()).toHaveLength(3);
+  one.troubles.push(refusal("AccessDenied"));
+  await thrownBy(one.registrar.tlds());
+  expect(await one.registrar.tlds()).toEqual(["co.uk", "com"]);
+});
+
+test("the top-level domains are all that have a price, asked for once in an hour", async () => {
+  const one = await scene();
+  for (let n = 0; n < 250; n++) {
+    const amount = { Price: 1, Currency: "USD" };
+    one.prices.push({ Name: `tld${n}`, RegistrationPrice: amount, RenewalPrice: amount });
+  }
+  const tlds = await one.registrar.tlds();
+  expect(tlds).toHaveLength(252);
+  expect(tlds).toEqual(expect.arrayContaining(["com", "co.uk", "tld249"]));
+  await one.registrar.tlds();
+  expect(one.recorded.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+    { MaxItems: 100 },
+    { MaxItems: 100, Marker: "100" },
+    { MaxItems: 100, Marker: "200" },
+  ]);
+});

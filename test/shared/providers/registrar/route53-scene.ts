@@ -1,0 +1,25 @@
+import type { Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { route53Registrar, type Route53RegistrarOptions } from "../../../../shared/providers/registrar/route53.ts";
+import { contact } from "../../../support/contact.ts";
+import { startDomains, type DomainsService } from "../domains-service.ts";
+import type { Fault } from "../loopback.ts";
+
+export const name = "example.com";
+export const input = { name, contact: { ...contact, organization: "" }, autoRenew: false };
+export const since = new Date("2026-01-02T03:04:05Z");
+
+type Scene = DomainsService & { registrar: Registrar };
+
+/** A registrar at a service of its own that is in these troubles first, one for each request. */
+export async function scene(troubles: Fault[] = [], options: Route53RegistrarOptions = {}): Promise<Scene> {
+  const service = await startDomains(...troubles);
+  return { ...service, registrar: route53Registrar({ endpoint: service.url, timeoutMs: 150, ...options }) };
+}
+
+/** The operations that the service was asked for. */
+export const callsOf = ({ recorded }: Scene): string[] =>
+  recorded.map(({ headers }) => String(headers["x-amz-target"]).replace("Route53Domains_v20140515.", ""));
+/** What it was sent with one of them. */
+export const bodyOf = ({ recorded }: Scene, index: number): unknown => JSON.parse(recorded.at(index)?.body ?? "null");
+
+export const unavailable = { code: "upstream_unavailable", status: 503, extras: { retry_after: 10 } };

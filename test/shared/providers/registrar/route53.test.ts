@@ -1,0 +1,166 @@
+import { beforeEach, expect, test } from "vitest";
+
+import { Problem } from "../../../../shared/core/errors.ts";
+import type { Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { route53Registrar } from "../../../../shared/providers/registrar/route53.ts";
+import { awsEnvironment, stubAws } from "../../../support/aws.ts";
+import { thrownBy } from "../../../support/thrown.ts";
+import { newDomain, refusal } from "../domains-service.ts";
+import { loadingOf } from "../lazy-loading.ts";
+import type { Fault } from "../loopback.ts";
+import { bodyOf, callsOf, name, scene, since, unavailable } from "./route53-scene.ts";
+
+beforeEach(() => stubAws("eu-central-1"));
+
+test("every request is AWS JSON 1.1, signed with SigV4 for us-east-1 wherever we are", async () => {
+  const { registrar, recorded } = await scene();
+  await registrar.registration(name);
+  expect(recorded).toMatchObject([
+    {
+      method: "POST",
+      path: "/",
+      headers: {
+        "content-type": "application/x-amz-json-1.1",
+        "x-amz-target": "Route53Domains_v20140515.GetDomainDetail",
+        authorization: expect.stringMatching(
+          /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/us-east-1\/route53domains\/aws4_request, SignedHeaders=\S*x-amz-target\S*, Signature=[0-9a-f]{64}$/,
+        ),
+      },
+      body: '{"DomainName":"example.com"}',
+    },
+  ]);
+});
+
+test("a name of ours has its end, lock, renewal and nameservers; another one is none", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  expect(await one.registrar.registration(name)).toEqual({
+    expiresAt: "2027-01-02T03:04:05.500Z",
+    locked: true,
+    autoRenew: true,
+    nameservers: ["ns-1.awsdns-1.com", "ns-2.awsdns-2.net"],
+  });
+  one.domains.set(name, { ...newDomain(name), StatusList: ["ok"] });
+  expect(await one.registrar.registration(name)).toMatchObject({ locked: false });
+  expect(await one.registrar.registration("other.com")).toBeUndefined();
+});
+
+test("another refusal to tell of a name is an Error, not «not ours»", async () => {
+  const one = await scene([refusal("InvalidInput", "Too many dots")]);
+  expect(await thrownBy(one.registrar.registration(name))).toMatchObject({ name: "InvalidInput" });
+});
+
+test("nameservers and renewal are set", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  await one.registrar.setNameservers(name, ["a.ns1.example.net", "a.ns2.example.net"]);
+  expect(bodyOf(one, 0)).toEqual({
+    DomainName: name,
+    Nameservers: [{ Name: "a.ns1.example.net" }, { Name: "a.ns2.example.net" }],
+  });
+  await one.registrar.setAutoRenew(name, false);
+  await one.registrar.setAutoRenew(name, true);
+  expect(callsOf(one).slice(1)).toEqual(["DisableDomainAutoRenew", "EnableDomainAutoRenew"]);
+});
+
+test("a change while another one runs is 503", async () => {
+  const one = await scene([refusal("DuplicateRequest")]);
+  expect(await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]))).toMatchObject(unavailable);
+});
+
+test("a name is deleted; one that is gone or being deleted is fine", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  await one.registrar.release(name);
+  expect(one.domains.size).toBe(0);
+  await one.registrar.release(name);
+  one.troubles.push(refusal("DuplicateRequest", "Pending", { requestId: "operation-1" }));
+  await one.registrar.release(name);
+  expect(callsOf(one)).toEqual(["DeleteDomain", "DeleteDomain", "DeleteDomain", "GetOperationDetail"]);
+});
+
+test("a name that something else is done to is not released", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  await one.registrar.setNameservers(name, ["ns.example.net"]);
+  one.troubles.push(refusal("DuplicateRequest", "Pending", { requestId: "operation-1" }));
+  expect(await thrownBy(one.registrar.release(name))).toMatchObject(unavailable);
+});
+
+test.each(["TLDRulesViolation", "UnsupportedTLD"])(
+  "where names cannot be deleted (%s) it is not renewed",
+  async (code) => {
+    const one = await scene([refusal(code)]);
+    one.domains.set(name, newDomain(name));
+    await one.registrar.release(name);
+    expect(one.domains.get(name)?.AutoRenew).toBe(false);
+  },
+);
+
+test("what passes is not noticed; after three attempts it is 503", async () => {
+  const troubles: [string, Fault][] = [
+    ["a throttle", refusal("ThrottlingException")],
+    ["a failure inside", refusal("InternalFailure", "No", {}, 500)],
+    ["silence", "silence"],
+    ["an answer that stops in the middle", "stall"],
+    ["a hang-up", "hang-up"],
+  ];
+  const nowhere = thrownBy(route53Registrar({ endpoint: "http://127.0.0.1:1" }).tlds());
+  await Promise.all(
+    troubles.map(async ([what, trouble]) => {
+      const [once, ever] = [await scene([trouble]), await scene([trouble, trouble, trouble])];
+      const [found, error] = await Promise.all([
+        once.registrar.registration(name),
+        thrownBy(ever.registrar.registration(name)),
+      ]);
+      expect(found, what).toBeUndefined();
+      expect(once.recorded, what).toHaveLength(2);
+      expect(error, what).toMatchObject(unavailable);
+      expect(ever.recorded, what).toHaveLength(3);
+    }),
+  );
+  expect(await nowhere).toMatchObject(unavailable);
+});
+
+test.each([
+  ["no JSON", "<h1>Hello</h1>"],
+  ["nothing", ""],
+  ["other JSON", "[]"],
+  ["fields of other types", '{"ExpirationDate":"soon","Prices":7,"Operations":{},"Availability":[],"Status":"?"}'],
+])("an answer of %s with 200 is 503, and believed to say nothing", async (_what, body) => {
+  const garbled = { status: 200, headers: { "content-type": "application/x-amz-json-1.1" }, body };
+  const uses: ((registrar: Registrar) => Promise<unknown>)[] = [
+    (registrar) => registrar.tlds(),
+    (registrar) => registrar.operation("operation-1"),
+    (registrar) => registrar.findOperation(name, since),
+    (registrar) => registrar.registration(name),
+  ];
+  await Promise.all(
+    uses.map(async (use) => {
+      const { registrar } = await scene([garbled]);
+      expect(await thrownBy(use(registrar))).toMatchObject(unavailable);
+    }),
+  );
+});
+
+test("AccessDenied is our own mistake: no 503, and no second attempt", async () => {
+  const one = await scene([refusal("AccessDeniedException")]);
+  const error = await thrownBy(one.registrar.registration(name));
+  expect(error).toMatchObject({ name: "AccessDeniedException" });
+  expect(error).not.toBeInstanceOf(Problem);
+  expect(one.recorded).toHaveLength(1);
+});
+
+test("the SDK is not loaded before the first name, and is then found by the environment", () => {
+  const loading = loadingOf("registrar/factory.ts", {
+    modules: /client-route-53|libphonenumber/,
+    make: "provider.registrar({}, () => new Date())",
+    use: "made.tlds()",
+    env: {
+      ...awsEnvironment("eu-central-1"),
+      REGISTRAR: "route53",
+      AWS_ENDPOINT_URL_ROUTE_53_DOMAINS: "http://127.0.0.1:1",
+    },
+  });
+  expect(loading).toEqual({ before: 0, after: true, failure: "upstream_unavailable" });
+});

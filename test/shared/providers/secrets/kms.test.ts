@@ -1,0 +1,115 @@
+import { expect, test, vi } from "vitest";
+
+import { Problem } from "../../../../shared/core/errors.ts";
+import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
+import { kmsSecrets } from "../../../../shared/providers/secrets/kms.ts";
+import { thrownBy } from "../../../support/thrown.ts";
+import type { Trouble } from "../amz-json.ts";
+import { startKeyService } from "../key-service.ts";
+import { loadingOf } from "../lazy-loading.ts";
+
+const context = { account_id: "a1", webhook_id: "w1" };
+
+async function scene(...troubles: Trouble[]) {
+  const service = await startKeyService(...troubles);
+  vi.stubEnv("AWS_ENDPOINT_URL_KMS", service.url);
+  return { ...service, secrets: secretsOf({ SECRETS_KEY_ID: "key-1" }) };
+}
+
+test("what KMS seals, it opens with the same context and no other", async () => {
+  const { secrets } = await scene();
+  const sealed = await secrets.seal("whsec_Grüße", context);
+  expect(sealed).toMatch(/^kms1:[A-Za-z0-9+/]+=*$/);
+  expect(await secrets.open(sealed, context)).toBe("whsec_Grüße");
+  await expect(secrets.open(sealed, { ...context, account_id: "a2" })).rejects.toThrow("does not open");
+});
+
+test("asks KMS with the key, the context and a SigV4 signature", async () => {
+  const { secrets, recorded } = await scene();
+  await secrets.open(await secrets.seal("hush", context), context);
+  const [encrypt, decrypt] = recorded;
+  expect(encrypt?.headers).toMatchObject({
+    "x-amz-target": "TrentService.Encrypt",
+    "content-type": "application/x-amz-json-1.1",
+    authorization: expect.stringMatching(
+      /^AWS4-HMAC-SHA256 Credential=\S+\/local\/kms\/aws4_request, SignedHeaders=\S+, Signature=[0-9a-f]{64}$/,
+    ),
+  });
+  expect(JSON.parse(encrypt?.body ?? "")).toEqual({
+    KeyId: "key-1",
+    Plaintext: Buffer.from("hush").toString("base64"),
+    EncryptionContext: context,
+  });
+  expect(decrypt?.headers).toMatchObject({
+    "x-amz-target": "TrentService.Decrypt",
+    authorization: expect.stringMatching(/^AWS4-HMAC-SHA256 /),
+  });
+  expect(JSON.parse(decrypt?.body ?? "")).toEqual({
+    KeyId: "key-1",
+    CiphertextBlob: expect.any(String),
+    EncryptionContext: context,
+  });
+});
+
+test("a throttle that passes is not noticed", async () => {
+  const { secrets, recorded } = await scene({ status: 400, type: "ThrottlingException" });
+  expect(await secrets.open(await secrets.seal("hush", context), context)).toBe("hush");
+  expect(recorded).toHaveLength(3);
+});
+
+test.each<[string, Trouble]>([
+  ["throttles", { status: 400, type: "ThrottlingException" }],
+  ["fails inside", { status: 500, type: "KMSInternalException" }],
+  ["has no key at hand", { status: 500, type: "KeyUnavailableException" }],
+])("three attempts, then 503, while KMS %s", async (_what, trouble) => {
+  const { secrets, recorded } = await scene(trouble, trouble, trouble, trouble);
+  const error = await thrownBy(secrets.seal("hush", context));
+  expect(error).toMatchObject({ code: "upstream_unavailable", status: 503, extras: { retry_after: 2 } });
+  expect(recorded).toHaveLength(3);
+});
+
+test("three attempts, then 503, while KMS is silent", async () => {
+  const { recorded } = await scene("silence", "silence", "silence", "silence");
+  const error = await thrownBy(kmsSecrets("key-1", 30).open("kms1:AAAA", context));
+  expect(error).toMatchObject({ code: "upstream_unavailable" });
+  expect(recorded).toHaveLength(3);
+});
+
+test("503 where no key service listens", async () => {
+  vi.stubEnv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1");
+  const error = await thrownBy(kmsSecrets("key-1").seal("hush", context));
+  expect(error).toMatchObject({ code: "upstream_unavailable" });
+});
+
+test.each(["AccessDeniedException", "NotFoundException", "DisabledException"])(
+  "%s is our own mistake: no 503, and no second attempt",
+  async (type) => {
+    const { secrets, recorded } = await scene({ status: 400, type });
+    const error = await thrownBy(secrets.seal("hush", context));
+    expect(error).toMatchObject({ name: type });
+    expect(error).not.toBeInstanceOf(Problem);
+    expect(recorded).toHaveLength(1);
+  },
+);
+
+test("a changed ciphertext does not open, and is not tried again", async () => {
+  const { secrets, recorded } = await scene();
+  await expect(secrets.open("kms1:AAAA", context)).rejects.toThrow("does not open");
+  expect(recorded).toHaveLength(1);
+});
+
+test("what something else sealed is never sent to KMS", async () => {
+  const { secrets, recorded } = await scene();
+  await expect(secrets.open("aes1:AAAA", context)).rejects.toThrow("does not open");
+  expect(recorded).toEqual([]);
+});
+
+test("the SDK is not loaded before the first secret", () => {
+  const loading = loadingOf("secrets/factory.ts", {
+    modules: /client-kms/,
+    make: 'provider.secretsOf({ SECRETS_KEY_ID: "key-1" })',
+    use: 'made.open("aes1:AAAA", {})',
+    env: { AWS_REGION: "local" },
+  });
+  expect(loading).toEqual({ before: 0, after: true, failure: expect.stringContaining("does not open") });
+});

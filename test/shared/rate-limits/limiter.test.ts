@@ -1,0 +1,315 @@
+import { randomUUID } from "node:crypto";
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { createLog } from "../../../shared/core/log.ts";
+import { limitClasses, type LimitClass } from "../../../shared/rate-limits/classes.ts";
+import {
+  charge,
+  limitsKey,
+  newLimiterMemory,
+  rateHeaders,
+  type LimiterMemory,
+} from "../../../shared/rate-limits/limiter.ts";
+import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
+import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
+
+const log = createLog("silent", {});
+const noUsage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
+const { perMinute, burst } = limitClasses.default;
+
+type Setting = {
+  memory?: LimiterMemory;
+  at?: number;
+  cost?: number;
+  class?: LimitClass;
+  table?: Table;
+  accountId?: string;
+};
+
+/** A principal who asks; each process that serves them has a memory of its own. */
+function newCaller() {
+  const principalId = randomUUID();
+  return (setting: Setting = {}) => {
+    const { memory = newLimiterMemory(), at = Date.now(), cost = 1, table = testTable() } = setting;
+    const what = { principalId, class: setting.class ?? "default", cost, accountId: setting.accountId };
+    return charge(what, { table, memory, log, now: () => new Date(at) });
+  };
+}
+
+const passes = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
+    () => true,
+    (error: { code?: string }) => {
+      expect(error.code).toBe("rate_limited");
+      return false;
+    },
+  );
+
+async function passed(attempts: readonly Promise<unknown>[]): Promise<number> {
+  return (await Promise.all(attempts.map(passes))).filter(Boolean).length;
+}
+
+test("a process lets through exactly the burst at one moment, however many ask at once", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  expect(await passed(Array.from({ length: 250 }, () => ask({ memory, at })))).toBe(burst);
+  expect(await passed([ask({ memory, at })])).toBe(0);
+});
+
+test("after a pause as much comes back as the rate gives, and never more than the burst", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  const ones = (count: number, later: number) =>
+    passed(Array.from({ length: count }, () => ask({ memory, at: at + later })));
+  expect(await ones(burst, 0)).toBe(burst);
+  expect(await ones(50, 2_000)).toBe((perMinute / 60) * 2);
+  expect(await ones(300, 3_600_000)).toBe(burst);
+});
+
+test("many processes together let through the burst, and at most one request each beyond it", async () => {
+  const [ask, at, processes] = [newCaller(), Date.now(), 8];
+  const memories = Array.from({ length: processes }, newLimiterMemory);
+  let total = 0;
+  for (let round = 0; round < 40; round++) total += await passed(memories.map((memory) => ask({ memory, at })));
+  expect(total).toBeGreaterThanOrEqual(burst - processes * Math.floor(burst / 10));
+  expect(total).toBeLessThanOrEqual(burst + processes);
+});
+
+test("in any stretch of time no more pass than burst and rate allow", async () => {
+  const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 3_000 }), count: fc.integer({ min: 1, max: 40 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
+      const [ask, memory] = [newCaller(), newLimiterMemory()];
+      const through: { at: number; count: number }[] = [];
+      let at = Date.now();
+      for (const { afterMs, count } of arrivals) {
+        at += afterMs;
+        through.push({ at, count: await passed(Array.from({ length: count }, () => ask({ memory, at }))) });
+      }
+      for (const [index, { at: from }] of through.entries()) {
+        for (const [more, { at: to }] of through.slice(index).entries()) {
+          const within = through.slice(index, index + more + 1).reduce((sum, { count }) => sum + count, 0);
+          // What was charged in advance counts when it was charged, at most 5 seconds before it is used.
+          expect(within).toBeLessThanOrEqual(burst + ((to - from + 5_000) * perMinute) / 60_000 + 1e-6);
+        }
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test("a caller far from the limit seldom costs a write, and one over it none at all", async () => {
+  const [ask, memory, at, usage] = [newCaller(), newLimiterMemory(), Date.now(), noUsage()];
+  const table = testTable(usage);
+  for (let index = 0; index < 22; index++) await ask({ memory, at, table });
+  expect(usage).toEqual({ readUnits: 0, writeUnits: 2, calls: 2 });
+  await passed(Array.from({ length: 200 }, () => ask({ memory, at, table })));
+  const { calls } = usage;
+  expect(await passed(Array.from({ length: 50 }, () => ask({ memory, at, table })))).toBe(0);
+  expect(usage.calls).toBe(calls);
+});
+
+test("a large cost needs room for itself and fills the bucket; one above the burst needs an empty one", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  expect(await passed([ask({ memory, at, cost: 90 })])).toBe(1);
+  expect(await passed([ask({ memory, at, cost: 20 })])).toBe(0);
+  const large = newCaller();
+  expect(await passed([large({ memory, at, cost: 500 })])).toBe(1);
+  expect(await passed([large({ memory, at: at + 39_000 })])).toBe(0);
+  expect(await passed([large({ memory, at: at + 41_000 })])).toBe(1);
+});
+
+test("who was refused something dear may have something cheap, and asking for the dear one again costs nothing", async () => {
+  const [ask, memory, at, usage] = [newCaller(), newLimiterMemory(), Date.now(), noUsage()];
+  const table = testTable(usage);
+  await ask({ memory, at, table });
+  await expect(ask({ memory, at, table, cost: 240 })).rejects.toMatchObject({
+    message: "This counts as 240 requests of the class default, and 99 of 100 are left: try again in 1 s.",
+    extras: { retry_after: 1, cost: 240, remaining: 99 },
+  });
+  const { calls } = usage;
+  expect(await passed([ask({ memory, at, table, cost: 240 })])).toBe(0);
+  expect(usage.calls).toBe(calls);
+  expect(await passed(Array.from({ length: 99 }, () => ask({ memory, at, table })))).toBe(99);
+  expect(await passed([ask({ memory, at, table })])).toBe(0);
+  expect(await passed([ask({ memory, at: at + 10_000, table, cost: 240 })])).toBe(1);
+});
+
+test("whoever is refused is let through after as long as they were told, however dear the request", async () => {
+  const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 9_000 }), cost: fc.integer({ min: 1, max: 150 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
+      const [ask, memory] = [newCaller(), newLimiterMemory()];
+      let at = Date.now();
+      for (const { afterMs, cost } of arrivals) {
+        at += afterMs;
+        const told = await ask({ memory, at, cost }).then(
+          () => 0,
+          ({ extras }: { extras: { retry_after: number } }) => extras.retry_after,
+        );
+        if (told === 0) continue;
+        at += told * 1_000;
+        expect(await passed([ask({ memory, at, cost })])).toBe(1);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test("classes and principals do not share a bucket", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  const { burst: outbound } = limitClasses.outbound;
+  expect(await passed(Array.from({ length: 30 }, () => ask({ memory, at, class: "outbound" })))).toBe(outbound);
+  expect(await passed([ask({ memory, at }), newCaller()({ memory, at, class: "outbound" })])).toBe(2);
+});
+
+test("an account's own limit holds in it and nowhere else", async () => {
+  const [ask, memory, at, accountId] = [newCaller(), newLimiterMemory(), Date.now(), randomUUID()];
+  const limits = { classes: { default: { perMinute: 60, burst: 5 } } };
+  await testTable().commit(async () => ({ value: 0, writes: [{ put: { ...limitsKey(accountId), ...limits } }] }));
+  const many = (setting: Setting) => passed(Array.from({ length: 20 }, () => ask({ memory, at, ...setting })));
+  expect(await many({ accountId })).toBe(5);
+  expect(await many({})).toBe(20);
+  expect(await many({ accountId: randomUUID() })).toBe(20);
+});
+
+test("when the table is gone, open classes let pass and closed ones do not", async () => {
+  const gone = openTable(documentClient({ endpoint: "http://127.0.0.1:1" }), "gone", noUsage());
+  const ask = newCaller();
+  await expect(ask({ table: gone })).resolves.toMatchObject({ class: "default", remaining: burst });
+  await expect(ask({ table: gone, class: "sensitive" })).rejects.toMatchObject({ code: "upstream_unavailable" });
+});
+
+test("the headers say the quota, its window, what is left and when it is whole again", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  const state = await ask({ memory, at });
+  expect(state && rateHeaders(state)).toEqual({
+    "ratelimit-policy": '"default";q=100;w=10',
+    ratelimit: '"default";r=99;t=1',
+  });
+});
+
+test("what was charged in advance is spent once, whoever asks at the same time", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  await ask({ memory, at });
+  const asked = [60, ...Array.from({ length: 100 }, () => 1)];
+  const answers = await Promise.allSettled(asked.map((cost) => ask({ memory, at, cost })));
+  const spent = answers.reduce((sum, { status }, place) => sum + (status === "fulfilled" ? (asked[place] ?? 0) : 0), 1);
+  expect(spent).toBeGreaterThan(60);
+  expect(spent).toBeLessThanOrEqual(burst);
+});
+
+test("the headers hide no debt: what was above the burst takes longer than the window to come back", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  const state = await ask({ memory, at, cost: 240 });
+  expect(state && rateHeaders(state)["ratelimit"]).toBe('"default";r=0;t=24');
+  const refused: unknown = await ask({ memory, at: at + 4_000 }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ state: { remaining: 0, resetSeconds: 20 }, extras: { retry_after: 11 } });
+});
+
+test(
+  "who asks too often is told so by REST and by MCP, whatever they ask for, and others are not",
+  { timeout: 30_000 },
+  async () => {
+    const { owner, id } = await newAccount();
+    const send = (target: string) => request("GET", target, { token: owner.token });
+    const answers = await Promise.all(Array.from({ length: 300 }, () => send("/v1/public/me")));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(50);
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(burst);
+    expect(refused[0]?.body).toMatchObject({ code: "rate_limited", limit_class: "default" });
+    expect(Number(refused[0]?.headers["retry-after"])).toBeGreaterThan(0);
+    expect(refused[0]?.headers["ratelimit"]).toMatch(/^"default";r=0;t=\d+$/);
+    // A wrong request is no way around the limit.
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async () => (await send(`/v1/public/accounts/${id}/workspaces?page=0`)).status),
+    );
+    expect(statuses).toContain(429);
+    expect((await request("GET", "/v1/public/me", { token: newUser().token })).status).toBe(200);
+  },
+);
+
+test("a service account has a limit of its own, and every answer tells where it stands", async () => {
+  const program = await newServiceAccount(await newAccount(), { role: "viewer" });
+  const { headers } = await request("GET", "/v1/public/me", { token: program.token });
+  expect(headers["ratelimit-policy"]).toBe('"default";q=100;w=10');
+  const failed = await request("GET", `/v1/public/accounts/${randomUUID()}`, { token: program.token });
+  expect([failed.status, failed.headers["ratelimit"]]).toEqual([404, expect.stringMatching(/^"default";r=\d+;t=\d+$/)]);
+});
+
+test("a program is charged its score before it runs", async () => {
+  const { id, owner } = await newAccount();
+  const code = Array.from({ length: 40 }, () => `workspaces.list(account_id="${id}", page_size=100)`).join("\n");
+  const run = () =>
+    request("POST", "/v1/public/a2a", {
+      token: owner.token,
+      body: { request_id: randomUUID(), session_id: "s", code },
+    });
+  const first = await run();
+  expect(first.body).toMatchObject({ status: "completed", complexity_score: 160 });
+  expect(await run()).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+});
+
+test("an account's own limit holds for programs too, beside what they are charged for their score", async () => {
+  const { id, owner } = await newAccount();
+  await setOwnLimit(testTable(), id, "default", { perMinute: 6, burst: 2 });
+  const code = Array.from({ length: 5 }, () => `workspaces.list(account_id="${id}")`).join("\n");
+  const body = { request_id: randomUUID(), session_id: "s", code };
+  const { body: envelope } = await request("POST", "/v1/public/a2a", { token: owner.token, body });
+  const statuses: string[] = envelope.responses.map(({ status }: { status: string }) => status);
+  const failedAt = statuses.indexOf("failed");
+  // Reads run at once, so which of the first three is the one too many is not said.
+  expect([0, 1, 2]).toContain(failedAt);
+  expect(statuses).toEqual(
+    ["completed", "completed", "failed", "skipped", "skipped", "skipped", "skipped"].slice(2 - failedAt, 7 - failedAt),
+  );
+  expect(envelope.error.code).toBe("rate_limited");
+});
+
+test("what cannot be read counts like any other request", { timeout: 30_000 }, async () => {
+  const { id, owner } = await newAccount();
+  const send = (body: string, type: string) =>
+    request("POST", `/v1/public/accounts/${id}/workspaces`, {
+      token: owner.token,
+      body,
+      headers: { "content-type": type },
+    });
+  const sent = Array.from({ length: 150 }, (_, index) =>
+    index % 2 === 0 ? send("{", "application/json") : send("a=b", "text/plain"),
+  );
+  const statuses = (await Promise.all(sent)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([400, 415, 429]));
+});
+
+test("an account's own limit holds in whatever case its id is written", async () => {
+  const { id, owner } = await newAccount();
+  await setOwnLimit(testTable(), id, "default", { perMinute: 1, burst: 2 });
+  const read = (written: string) => request("GET", `/v1/public/accounts/${written}/workspaces`, { token: owner.token });
+  const mixed = id.replace(/[a-f]/, (letter) => letter.toUpperCase());
+  const answers = [await read(id.toUpperCase()), await read(mixed), await read(id.toUpperCase())];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(answers[2]?.body).toMatchObject({ code: "rate_limited", burst: 2 });
+});
+
+test("a process remembers ten thousand callers and accounts at most, and forgets the oldest", async () => {
+  const [memory, at, table] = [newLimiterMemory(), Date.now(), openMemoryTable(createMemoryStore())];
+  const of = (name: string, accountId: string) =>
+    charge(
+      { principalId: name, class: "default", cost: 1, accountId },
+      { table, memory, log, now: () => new Date(at) },
+    );
+  for (let caller = 0; caller < 10_001; caller++) await of(`caller-${caller}`, `account-${caller}`);
+  expect([memory.buckets.size, memory.ownLimits.size]).toEqual([10_000, 10_000]);
+  const isKnown = (caller: number) => [
+    memory.buckets.has(`caller-${caller}#default`),
+    memory.ownLimits.has(`account-${caller}`),
+  ];
+  expect([0, 1, 10_000].map(isKnown)).toEqual([
+    [false, false],
+    [true, true],
+    [true, true],
+  ]);
+});

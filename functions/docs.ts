@@ -5,9 +5,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { notFound } from "../shared/core/errors.ts";
 import { etagOf, hasTag, parseTags } from "../shared/core/etag.ts";
-import { addressOf } from "../shared/core/public-url.ts";
-import { failureResponse, requestIdOf, sealed, type Response } from "../shared/http/answer.ts";
-import { pageInstead } from "../shared/http/page-instead.ts";
+import { addressOf } from "../shared/core/product.ts";
+import { type Response, failureResponse, pageInstead, requestIdOf, sealed } from "../shared/http/response.ts";
 
 const mediaTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",

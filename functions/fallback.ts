@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { notFound, Problem } from "../shared/core/errors.ts";
-import { failureResponse, requestIdOf, sealed, type Response } from "../shared/http/answer.ts";
-import { pageInstead } from "../shared/http/page-instead.ts";
+import { type Response, failureResponse, pageInstead, requestIdOf, sealed } from "../shared/http/response.ts";
 
 /** What every path template allows; written beside the bundle when it is made. */
 type Methods = Record<string, string[]>;

@@ -1,8 +1,8 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { readEnvironment, type Issuer } from "../shared/core/env.ts";
-import { json, sealed, type Response } from "../shared/http/answer.ts";
+import { readEnvironment, type Issuer } from "../shared/core/environment.ts";
 import { protectedResource } from "../shared/http/protected-resource.ts";
+import { json, sealed, type Response } from "../shared/http/response.ts";
 
 let issuers: readonly Issuer[] | undefined;
 

@@ -3,7 +3,7 @@ import { exampleOf } from "../functions/code/catalogue/example.ts";
 import type { CodeFunction } from "../functions/code/catalogue/function.ts";
 import { dataType, textType } from "../functions/code/protocols/a2a/message.ts";
 import { a2aVersion } from "../functions/code/protocols/a2a/rpc.ts";
-import { productName } from "../shared/core/product-name.ts";
+import { productName } from "../shared/core/product.ts";
 import { families } from "./openapi-families.ts";
 
 /** Stands for the API's address, which is known where the card is served. */

@@ -1,4 +1,4 @@
-import { readEnvironment } from "../shared/core/env.ts";
+import { readEnvironment } from "../shared/core/environment.ts";
 import { lambdas } from "./lambdas.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
@@ -46,7 +46,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   const settings = withPublicUrl(result.data);
   if (settings.issuers === undefined && env["CDK_DEFAULT_ACCOUNT"] !== undefined) {
     throw new BadConfig(
-      "No token issuer is configured: list them as `issuers` in the stage's file, or in ISSUERS as JSON. shared/core/env.ts describes them. A file of your own is picked by -c stage=<name>: docs/deploy.md.",
+      "No token issuer is configured: list them as `issuers` in the stage's file, or in ISSUERS as JSON. shared/core/environment.ts describes them. A file of your own is picked by -c stage=<name>: docs/deploy.md.",
     );
   }
   const problem = problems.find(({ when }) => when(settings));

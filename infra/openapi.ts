@@ -5,7 +5,7 @@ import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObj
 
 import { functionsRoute } from "../functions/code/handler.ts";
 import { routes } from "../functions/routes.ts";
-import { productName } from "../shared/core/product-name.ts";
+import { productName } from "../shared/core/product.ts";
 import type { Route } from "../shared/http/route.ts";
 import { limitClasses } from "../shared/rate-limits/classes.ts";
 import { wordsGiven } from "./command-line.ts";

@@ -2,12 +2,11 @@ import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod";
 
 import { readEndpoint } from "../shared/core/endpoint.ts";
-import type { Issuer } from "../shared/core/env.ts";
-import { ReadOnlyReason } from "../shared/core/read-only.ts";
+import { ReadOnlyReason, type Issuer } from "../shared/core/environment.ts";
 import { MailSender } from "../shared/providers/mail/sender.ts";
 import { PriceLists } from "../shared/wallet/prices.ts";
 
-/** An issuer as a stage's file lists it; shared/core/env.ts says what each member is, and checks them. */
+/** An issuer as a stage's file lists it; shared/core/environment.ts says what each member is, and checks them. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
 
 /** Given as a list or as one string with commas. */
@@ -76,7 +75,7 @@ export const Settings = z.object({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
     .default("dev"),
-  /** `ISSUERS` as shared/core/env.ts reads it: JSON text, or the list itself. */
+  /** `ISSUERS` as shared/core/environment.ts reads it: JSON text, or the list itself. */
   issuers: z
     .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
     .optional(),

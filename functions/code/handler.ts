@@ -1,6 +1,6 @@
-import type { Response } from "../../shared/http/answer.ts";
 import { type Door, requireHonoured } from "../../shared/http/invoke.ts";
 import { type Handler, type Request, lambda } from "../../shared/http/lambda.ts";
+import type { Response } from "../../shared/http/response.ts";
 import { http } from "../../shared/http/rest.ts";
 import { catalogue } from "./catalogue.ts";
 import { a2a } from "./protocols/a2a/route.ts";

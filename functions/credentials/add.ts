@@ -7,7 +7,7 @@ import { Credential, CredentialName } from "../../shared/mail/credentials/creden
 import { addCredential } from "../../shared/mail/credentials/manage.ts";
 import { passwordRules, weakness } from "../../shared/mail/credentials/secret.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/in-body.ts";
+import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
 
 const [shortest, longest] = [12, 256];
 

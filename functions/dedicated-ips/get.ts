@@ -1,6 +1,6 @@
 import { DedicatedIpDetail, ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import { ipDetail } from "../../shared/dedicated-ips/detail.ts";
 import { IpParams, seenIp } from "../../shared/dedicated-ips/find.ts";
+import { ipDetail } from "../../shared/dedicated-ips/view.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

@@ -6,7 +6,7 @@ import { DomainRef } from "../../shared/domains/name.ts";
 import { addRecord } from "../../shared/domains/records/add.ts";
 import { newRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/domains/records/synced.ts";
+import { shownOnceSynced } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

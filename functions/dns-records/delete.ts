@@ -1,6 +1,6 @@
 import { recordInPath, RecordParams, removeRecord } from "../../shared/domains/records/change.ts";
-import { syncSoon } from "../../shared/domains/records/soon.ts";
 import { recordKind } from "../../shared/domains/records/stored-record.ts";
+import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 

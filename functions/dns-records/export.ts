@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInQuery } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { exportRecords } from "../../shared/domains/records/export.ts";
+import { exportRecords } from "../../shared/domains/records/zone-file.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

@@ -1,7 +1,6 @@
 import { notFound } from "../../shared/core/errors.ts";
 import { recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
-import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
-import { recordViews } from "../../shared/domains/records/view.ts";
+import { DnsRecord, recordKind, recordViews } from "../../shared/domains/records/stored-record.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

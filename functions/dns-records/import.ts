@@ -4,8 +4,8 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { ImportAnswer, importRecords } from "../../shared/domains/records/import.ts";
-import { syncSoon } from "../../shared/domains/records/soon.ts";
-import { recordView } from "../../shared/domains/records/view.ts";
+import { recordView } from "../../shared/domains/records/stored-record.ts";
+import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

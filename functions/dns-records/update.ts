@@ -3,7 +3,7 @@ import * as z from "zod";
 import { changeRecord, recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
 import { changedRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/domains/records/synced.ts";
+import { shownOnceSynced } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

@@ -8,7 +8,7 @@ import { NewDomainName } from "../../shared/domains/registrable.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { workspaceInBody } from "../../shared/workspaces/workspace-subjects.ts";
+import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.add",

@@ -1,7 +1,7 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { expectedRecords } from "../../shared/domains/setup/expected.ts";
 import { Health, healthOf } from "../../shared/domains/setup/health.ts";
+import { expectedRecords } from "../../shared/domains/setup/mail-checks.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

@@ -8,7 +8,7 @@ import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { moveDomain } from "../../shared/domains/setup/move.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, type Context } from "../../shared/http/route.ts";
-import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.move",

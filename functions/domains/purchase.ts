@@ -5,7 +5,7 @@ import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { workspaceInBody } from "../../shared/workspaces/workspace-subjects.ts";
+import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.purchase",

@@ -5,7 +5,7 @@ import { searchDomains, searchQuery, SearchResult } from "../../shared/domains/p
 import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { workspaceInQuery } from "../../shared/workspaces/workspace-subjects.ts";
+import { workspaceInQuery } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.search",

@@ -1,6 +1,6 @@
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
 import { DomainSettings, setDomain } from "../../shared/domains/setup/settings.ts";
 import { http } from "../../shared/http/rest.ts";

@@ -1,6 +1,6 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";

@@ -6,7 +6,7 @@ import { defineRoute } from "../../shared/http/route.ts";
 import { addRule } from "../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
 import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/in-body.ts";
+import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "forwarding.add",

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
 import type { Endpoint } from "../../shared/core/endpoint.ts";
-import { networkOf } from "../../shared/core/network.ts";
+import { networkOf } from "../../shared/core/ip.ts";
 import { relayOf } from "../../shared/dedicated-ips/relay.ts";
-import type { Response } from "../../shared/http/answer.ts";
+import type { Response } from "../../shared/http/response.ts";
 import { readAddress } from "../../shared/mail/mailboxes/local-part.ts";
 import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/servers/door.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/log-in.ts";

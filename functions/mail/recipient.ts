@@ -1,4 +1,4 @@
-import { json } from "../../shared/http/answer.ts";
+import { json } from "../../shared/http/response.ts";
 import { mailDoor } from "../../shared/mail/servers/door.ts";
 import { routeOf } from "../../shared/mail/servers/recipient.ts";
 

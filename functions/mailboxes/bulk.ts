@@ -5,8 +5,7 @@ import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { BulkAnswer, BulkItem } from "../../shared/mail/mailboxes/bulk-items.ts";
-import { addMailboxes } from "../../shared/mail/mailboxes/bulk.ts";
+import { BulkAnswer, BulkItem, addMailboxes } from "../../shared/mail/mailboxes/bulk.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({

@@ -3,9 +3,8 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { csvNameOf, exportMailboxes } from "../../shared/mail/mailboxes/export.ts";
+import { MailboxExport, csvNameOf, exportMailboxes } from "../../shared/mail/mailboxes/export.ts";
 import { mailboxQuery } from "../../shared/mail/mailboxes/list.ts";
-import { MailboxExport } from "../../shared/mail/mailboxes/stored-export.ts";
 
 function fileOf(output: unknown): { name: string; text: string } | undefined {
   const { csv, created_at } = output as MailboxExport;

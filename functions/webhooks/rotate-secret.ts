@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { overlapSeconds } from "../../shared/core/overlap.ts";
+import { overlapSeconds } from "../../shared/core/fields.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { outside } from "../../shared/webhooks/services.ts";

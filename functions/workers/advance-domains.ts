@@ -1,5 +1,66 @@
+import { batchQueue, domainKey, domainQueue } from "../../shared/domains/domain.ts";
+import { domainById } from "../../shared/domains/find.ts";
+import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
+import { advanceRegistration } from "../../shared/domains/purchase/registration.ts";
+import { syncZone } from "../../shared/domains/records/sync.ts";
+import { advanceChecks } from "../../shared/domains/setup/check.ts";
+import { advanceRelease } from "../../shared/domains/setup/detach.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
-import { sweepDomains } from "./sweep.ts";
+import type { DomainWork } from "../../shared/domains/setup/work.ts";
+import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
+import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../../shared/table/due.ts";
+
+/** Does what is due of a domain at an instant. Whatever fails stays due: it is taken up again. */
+export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+  const domain = await domainById(work.table, accountId, id);
+  if (domain?.due_at !== at) return forget(accountId, id, at, work);
+  switch (domain.status) {
+    case "pending_registration":
+      return advanceRegistration(domain, work);
+    case "releasing":
+      return advanceRelease(domain, work);
+    case "pending_delegation":
+    case "active":
+    case "degraded":
+    case "expired":
+      return advanceChecks(domain, work);
+    default:
+      await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
+  }
+}
+
+/** Takes an instant out of the queue at which a domain is not due any more. */
+const forget = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
+  forgetDue(table, dueKey(domainQueue, [accountId, id], at), async () => {
+    const domain = await domainById(table, accountId, id);
+    return {
+      isDue: domain?.due_at === at,
+      unchanged: { check: domainKey(accountId, id), if: domain ? { id, version: domain.version } : "absent" },
+    };
+  });
+
+/** Does what is due of purchases, domains and zones, as `sweepTasks` has it. */
+export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<Swept> {
+  const tasks = await Promise.all([
+    dueTasks(batchQueue, continueBatch, work),
+    dueTasks(domainQueue, advanceDomain, work),
+    dueTasks(zoneQueue, bringUp, work),
+  ]);
+  return sweepTasks(tasks.flat(), work.log, bounds);
+}
+
+/** Brings a zone up to date, or forgets that it was due when it is no more, or was due at another time. */
+async function bringUp(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+  const zone = await getZone(work.table, accountId, id);
+  if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
+  await forgetDue(work.table, zoneDueKey(zone ?? { account_id: accountId, domain_id: id }, at), async () => {
+    const current = await getZone(work.table, accountId, id);
+    const unchanged = current ? { revision: current.revision, lease_until: current.lease_until } : ("absent" as const);
+    return { isDue: isDue(current, at), unchanged: { check: zoneKey(accountId, id), if: unchanged } };
+  });
+}
+
+const isDue = (zone: StoredZone | undefined, at: string): boolean => zone?.wanted === true && zone.due_at === at;
 
 /** Does what is due of purchases, domains and zones; for a schedule of every minute. */
 export async function handler(): Promise<void> {

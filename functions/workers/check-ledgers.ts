@@ -1,6 +1,6 @@
 import { checkLedgers } from "../../shared/billing/check-ledgers.ts";
-import { clock } from "../../shared/core/clock.ts";
 import { createLog } from "../../shared/core/log.ts";
+import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 

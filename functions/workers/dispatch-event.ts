@@ -1,9 +1,9 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
-import type { PublishedEvent } from "../../shared/webhooks/body.ts";
+import { openWork } from "../../shared/webhooks/deliver.ts";
 import { dispatch } from "../../shared/webhooks/dispatch.ts";
-import { openWork } from "../../shared/webhooks/work.ts";
+import type { PublishedEvent } from "../../shared/webhooks/signing.ts";
 
 const Data = z.record(z.string(), z.unknown());
 

@@ -2,8 +2,8 @@ import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
 import { filesHere } from "../../shared/billing/services.ts";
-import { clock } from "../../shared/core/clock.ts";
 import { createLog } from "../../shared/core/log.ts";
+import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { openTable } from "../../shared/table/table.ts";

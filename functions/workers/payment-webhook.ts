@@ -3,8 +3,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log, LogFields } from "../../shared/core/log.ts";
-import { failureResponse, json } from "../../shared/http/answer.ts";
 import { sideDoor, type SideDoorWork } from "../../shared/http/internal.ts";
+import { failureResponse, json } from "../../shared/http/response.ts";
 import { payments } from "../../shared/providers/payments/factory.ts";
 
 const bodyLimitBytes = 262_144;

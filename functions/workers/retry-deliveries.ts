@@ -1,6 +1,6 @@
 import { runtime } from "../../shared/http/runtime.ts";
+import { openWork } from "../../shared/webhooks/deliver.ts";
 import { sweep } from "../../shared/webhooks/sweep.ts";
-import { openWork } from "../../shared/webhooks/work.ts";
 
 /** Tries the webhook deliveries that are due; for a schedule of every minute. */
 export async function handler(): Promise<void> {

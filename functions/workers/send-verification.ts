@@ -1,9 +1,9 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
-import { clock } from "../../shared/core/clock.ts";
 import { createLog } from "../../shared/core/log.ts";
-import { publicUrl } from "../../shared/core/public-url.ts";
+import { publicUrl } from "../../shared/core/product.ts";
+import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { sendVerification } from "../../shared/mail/forwarding/send.ts";
 import { mailHere } from "../../shared/providers/mail/factory.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.add",

@@ -1,7 +1,7 @@
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspaces.ts";
+import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.delete",

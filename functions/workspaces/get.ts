@@ -6,7 +6,7 @@ import {
   workspaceKind,
   WorkspaceParams,
   workspaceScope,
-} from "../../shared/workspaces/workspaces.ts";
+} from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.get",

@@ -4,7 +4,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listWorkspaces, Workspace } from "../../shared/workspaces/workspaces.ts";
+import { listWorkspaces, Workspace } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.list",

@@ -9,7 +9,7 @@ import {
   WorkspaceName,
   WorkspaceParams,
   workspaceScope,
-} from "../../shared/workspaces/workspaces.ts";
+} from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.update",

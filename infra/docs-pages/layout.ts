@@ -1,5 +1,5 @@
-import { escaped } from "../../shared/core/html.ts";
-import { productName } from "../../shared/core/product-name.ts";
+import { productName } from "../../shared/core/product.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { type DocsPage, groups } from "./pages.ts";
 
 const current = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 
 import { Marked, type Tokens } from "marked";
 
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { shownAs } from "./pages.ts";
 
 /** GitHub's name for a heading, by which links find it there too. */

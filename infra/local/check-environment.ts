@@ -1,8 +1,8 @@
 import type * as z from "zod";
 
-import { Environment } from "../../shared/core/env.ts";
+import { Environment } from "../../shared/core/environment.ts";
 import { PlatformEnvironment } from "../../shared/core/platform.ts";
-import { PublicUrlEnvironment } from "../../shared/core/public-url.ts";
+import { PublicUrlEnvironment } from "../../shared/core/product.ts";
 import { ResolverEnvironment } from "../../shared/dns/services.ts";
 import { HealthEnvironment } from "../../shared/domains/setup/health.ts";
 import { MailServersEnvironment } from "../../shared/mail/servers/platform.ts";

@@ -1,5 +1,5 @@
-import { escaped } from "../../shared/core/html.ts";
 import { money } from "../../shared/core/money.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { type Act, statusOf, type StoredCheckout } from "../../shared/providers/payments/embedded-checkout.ts";
 import type { Answer } from "./answer.ts";
 import { htmlAnswer } from "./html.ts";

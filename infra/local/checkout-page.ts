@@ -1,5 +1,5 @@
 import { notFound, Problem } from "../../shared/core/errors.ts";
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import {
   type Act,
   eventBodyOf,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { clock, setClockAhead } from "../../shared/core/clock.ts";
+import { clock, setClockAhead } from "../../shared/core/time.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import type { LocalPath, LocalRequest } from "./respond.ts";
 

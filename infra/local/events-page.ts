@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "./event-log.ts";
 import { colors, policyOf } from "./html.ts";

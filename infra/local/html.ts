@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import type { Answer } from "./answer.ts";
 
 /** What pages of the local runtime are painted with, light and dark. */

@@ -10,7 +10,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 
 import * as z from "zod";
 
-import type { Issuer } from "../../shared/core/env.ts";
+import type { Issuer } from "../../shared/core/environment.ts";
 
 /** The claims of a person; what is left out is not in the token. */
 export type Person = {

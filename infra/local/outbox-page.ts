@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { outbox, readOutbox, type OutboxMail } from "../../shared/providers/mail/embedded.ts";
 import type { Reader } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";

@@ -1,4 +1,4 @@
-import { clock } from "../../shared/core/clock.ts";
+import { clock } from "../../shared/core/time.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { checkoutPaths } from "./checkout-page.ts";
 import { filePaths } from "./files-page.ts";

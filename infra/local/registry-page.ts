@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-import { escaped } from "../../shared/core/html.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { readHolder } from "../../shared/domains/holder.ts";
 import { NewDomainName } from "../../shared/domains/registrable.ts";
 import { delegate, delegationOf } from "../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { type Answer, jsonAnswer } from "./answer.ts";
+import { jsonAnswer, type Answer } from "./answer.ts";
 import { formOrJson, isJson } from "./form-or-json.ts";
 import { isOwnForm } from "./own-form.ts";
 import { registryPage } from "./registry-html.ts";

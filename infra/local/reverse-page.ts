@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
-import { escaped } from "../../shared/core/html.ts";
+import { escaped } from "../../shared/core/text.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
-import { readHostName } from "../../shared/domains/records/host-name.ts";
+import { readHostName } from "../../shared/domains/records/names.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { type ReverseChange, type ReverseDns, readReverseDns, setReverseDns } from "./dns-reverse.ts";

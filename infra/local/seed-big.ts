@@ -1,12 +1,12 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { clock } from "../../shared/core/clock.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
+import { clock } from "../../shared/core/time.ts";
 import { resolverHere } from "../../shared/dns/services.ts";
 import type { StoredDomain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
-import { syncSoon } from "../../shared/domains/records/soon.ts";
+import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
 import { verifyDomain } from "../../shared/domains/setup/verify.ts";
 import type { Context } from "../../shared/http/route.ts";
@@ -14,7 +14,7 @@ import { mailboxHeads, planMailboxes } from "../../shared/mail/mailboxes/plan.ts
 import { delegate } from "../../shared/providers/registrar/embedded-names.ts";
 import { secretsHere } from "../../shared/providers/secrets/here.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
 import { quickLogin } from "./seed-login.ts";
 
 /** How much of each the big account has. */

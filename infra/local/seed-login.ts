@@ -1,10 +1,8 @@
 import { argon2 as argon2Callback, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 
-import { loginKey } from "../../shared/mail/mailboxes/login-key.ts";
-import { sealContext } from "../../shared/mail/mailboxes/login.ts";
 import type { Login } from "../../shared/mail/mailboxes/mailbox.ts";
-import { newPassword, passwordTag } from "../../shared/mail/mailboxes/password.ts";
+import { loginKey, newPassword, passwordTag, sealContext } from "../../shared/mail/mailboxes/password.ts";
 import type { Secrets } from "../../shared/providers/secrets/secrets.ts";
 import type { Table } from "../../shared/table/table.ts";
 

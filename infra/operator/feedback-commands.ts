@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-import { clock } from "../../shared/core/clock.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { lines } from "../../shared/core/text.ts";
+import { clock } from "../../shared/core/time.ts";
 import { FeedbackStatus, longestText } from "../../shared/feedback/feedback.ts";
 import { getFeedback, listFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Table } from "../../shared/table/table.ts";

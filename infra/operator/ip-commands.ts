@@ -3,10 +3,10 @@ import { isIP } from "node:net";
 import * as z from "zod";
 
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { clock } from "../../shared/core/clock.ts";
 import { readEndpoint } from "../../shared/core/endpoint.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { line } from "../../shared/core/text.ts";
+import { clock } from "../../shared/core/time.ts";
 import { StockState, type StockHolder } from "../../shared/dedicated-ips/holder.ts";
 import { resumeIp, suspendIp } from "../../shared/dedicated-ips/operate.ts";
 import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";

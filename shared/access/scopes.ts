@@ -8,7 +8,7 @@ import { mailboxKey } from "../mail/mailboxes/mailbox.ts";
 import { locateScoped, scopedKey, type Family, type Scoped } from "../mail/scoped/family.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { findWorkspace } from "../workspaces/workspaces.ts";
+import { findWorkspace } from "../workspaces/workspace.ts";
 
 /** A thing's scopes, itself first, and the write that fails a transaction when the thing is gone by then. */
 type Located = { scopes: Scope[]; present?: Write };

@@ -2,8 +2,7 @@ import * as z from "zod";
 
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../core/errors.ts";
-import { spanOf, type PageQuery } from "../core/page.ts";
-import type { Source } from "../core/sources.ts";
+import { type PageQuery, type Source, spanOf } from "../core/page.ts";
 import { atOneMoment, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";

@@ -5,7 +5,7 @@ import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import * as z from "zod";
 
-import type { Issuer } from "../core/env.ts";
+import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import { idOfWords } from "../core/ids.ts";
 import type { Principal } from "./principal.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import { accountsMatching } from "../accounts/account.ts";
+import { inParallel } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import { inParallel } from "../core/parallel.ts";
 import { checkLedger } from "../ledger/check.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";

@@ -3,7 +3,7 @@ import { change, type Change } from "../changes/kind.ts";
 import { recorder, type Commit } from "../changes/recorder.ts";
 import type { Log } from "../core/log.ts";
 import { currency } from "../core/money.ts";
-import { batchQueue } from "../domains/queues.ts";
+import { batchQueue } from "../domains/domain.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { PaymentEvent } from "../providers/payments/payments.ts";
 import { dueWrite } from "../table/due.ts";

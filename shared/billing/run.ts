@@ -1,8 +1,8 @@
 import { accountIds } from "../changes/history.ts";
 import { recorder } from "../changes/recorder.ts";
+import { inParallel } from "../core/concurrency.ts";
 import type { Day } from "../core/days.ts";
 import type { Log } from "../core/log.ts";
-import { inParallel } from "../core/parallel.ts";
 import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";

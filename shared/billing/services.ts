@@ -1,6 +1,6 @@
-import { clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { publicUrl } from "../core/public-url.ts";
+import { publicUrl } from "../core/product.ts";
+import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
 import { filesOf } from "../providers/files/factory.ts";
 import type { Files } from "../providers/files/files.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { named } from "./reading.ts";
+import { named } from "./quote.ts";
 
 /** What takes part in a text without being seen in it: controls, format characters, halves of surrogate pairs. */
 const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -67,3 +67,8 @@ export const lines = (text: Text): z.ZodString => {
 /** A text that may be null, or left out. */
 export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodString>> =>
   text.nullish().meta({ description: text.description ?? "" });
+
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+/** A text as the content of an element or of a quoted attribute. */
+export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");

@@ -1,11 +1,10 @@
 import { recordWrites } from "../changes/record.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { ipById, type StoredIp } from "./dedicated-ip.ts";
+import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
 import type { Look } from "./look.ts";
 import { isTaken } from "./register.ts";
-import { isProof } from "./setup-key.ts";
 import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
 
 const dayMs = 86_400_000;

@@ -3,11 +3,10 @@ import { Problem } from "../core/errors.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
-import { ipById, ipKey, type IpVerb, type StoredIp } from "./dedicated-ip.ts";
+import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue } from "./dedicated-ip.ts";
 import { planLetGo, planLoosened } from "./holder.ts";
 import { lookAt, type Look } from "./look.ts";
 import { planFaulty, planReady, provisioningMs } from "./provision.ts";
-import { ipQueue } from "./queues.ts";
 import { ipView } from "./view.ts";
 import { becoming, ipChange, later, planAfresh, systemMover, type Becoming, type IpWork } from "./work.ts";
 

@@ -1,15 +1,18 @@
 import { randomUUID } from "node:crypto";
 
+import * as z from "zod";
+
 import { recordWrites } from "../changes/record.ts";
-import { notFound, Problem } from "../core/errors.ts";
+import { Problem, notFound } from "../core/errors.ts";
 import { domainsAmong } from "../domains/among.ts";
+import { DomainRef } from "../domains/name.ts";
 import type { Context } from "../http/route.ts";
-import { backOff } from "../table/back-off.ts";
-import { ipById, ipKey, type DedicatedIpDetail, type StoredIp } from "./dedicated-ip.ts";
-import { ipDetail, type Moving } from "./detail.ts";
-import { hasMoved, movable, moveWrites, readNamed, type Kind, type Named } from "./moves.ts";
-import { beginWrites, isLeft, readOperation, type StoredOperation } from "./operation.ts";
+import { backOff } from "../table/failures.ts";
+import { type DedicatedIpDetail, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
+import { type Kind, type Named, hasMoved, movable, moveWrites, readNamed } from "./moves.ts";
+import { type StoredOperation, beginWrites, isLeft, readOperation } from "./operation.ts";
 import { carryOn, drop, planSome } from "./settle.ts";
+import { type Moving, ipDetail } from "./view.ts";
 import { systemAuthor } from "./work.ts";
 
 /** What a request wants of the domains of a dedicated IP. */
@@ -145,3 +148,15 @@ async function finish({ ...operation }: StoredOperation, context: Context): Prom
     if (detail) return detail;
   }
 }
+
+/** The body that names domains to assign or unassign. */
+export const domainsBody = (id: string, description: string) =>
+  z
+    .strictObject({
+      domains: z
+        .array(DomainRef)
+        .min(1)
+        .max(100)
+        .meta({ description: "The domains, 1 to 100, by their names or ids." }),
+    })
+    .meta({ id, description });

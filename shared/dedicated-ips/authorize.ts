@@ -4,11 +4,9 @@ import { notFound } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
-import { DedicatedIp, ipById, type StoredIp } from "./dedicated-ip.ts";
+import { DedicatedIp, type StoredIp, ipById, newSetupKey, notReady } from "./dedicated-ip.ts";
 import { planLoosened } from "./holder.ts";
 import { lookAt, type Look } from "./look.ts";
-import { notReady } from "./not-ready.ts";
-import { newSetupKey } from "./setup-key.ts";
 import { ipSeen } from "./view.ts";
 import { becoming, ipChange, later } from "./work.ts";
 

@@ -10,10 +10,9 @@ import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { firstDaysPrice, lacksPlanFrom, stateKey } from "../wallet/state.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
+import { type DedicatedIp, type StoredIp, accountLimit, ipKind, ipQueue, ipsOf } from "./dedicated-ip.ts";
 import { isStock, readHolder, type StockHolder } from "./holder.ts";
 import { billingOf } from "./options.ts";
-import { ipQueue } from "./queues.ts";
 import { anyFree, optionKey, StoredOption, takeWrites } from "./stock.ts";
 import { ipView } from "./view.ts";
 

@@ -1,10 +1,17 @@
+import { createHash, randomInt } from "node:crypto";
+import { isIP } from "node:net";
+
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
+import { Problem } from "../core/errors.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
+import { isPublicUnicast } from "../core/ip.ts";
 import { line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
-import { rowKey, type List } from "../table/ranked-list.ts";
+import { canonicalAddress } from "../dns/reverse.ts";
+import type { Queue } from "../table/due.ts";
+import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 
@@ -164,3 +171,69 @@ export async function ipById(table: Reader, accountId: string, id: string): Prom
 /** Whether domains can come to send from it. */
 export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
   status === "active" || status === "degraded";
+
+/** How many addresses a host has at most: its domains' SPF records name them all. */
+const addressLimit = 16;
+
+/** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */
+const PublicAddress = z
+  .string()
+  .trim()
+  .max(60)
+  .superRefine((text, context) => {
+    const message = faultOf(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .overwrite((text) => (isPublicUnicast(text) ? canonicalAddress(text) : text));
+
+function faultOf(text: string): string | undefined {
+  if (isPublicUnicast(text)) return undefined;
+  if (isIP(text) === 0 || text.includes("%"))
+    return "Write one IPv4 or IPv6 address, such as 8.8.8.8, without zone, port or length";
+  return "This is not the address of a host on the public internet";
+}
+
+/** The addresses of a host of one's own, each once. */
+export const HostAddresses = z
+  .array(PublicAddress)
+  .min(1)
+  .max(addressLimit)
+  .superRefine((ips, context) => {
+    ips.forEach((ip, index) => {
+      if (ips.indexOf(ip) < index) {
+        context.addIssue({ code: "custom", path: [index], message: "This address is there twice" });
+      }
+    });
+  })
+  .meta({
+    description: `Its addresses, 1 to ${addressLimit}, IPv4 and IPv6: of hosts on the public internet. Mail for it goes to the first one, port 587.`,
+    examples: [["8.8.8.8", "2606:4700::1111"]],
+  });
+
+/** Dedicated IPs that are to be looked at, each at its place: account, dedicated IP. */
+export const ipQueue: Queue = { name: "IP_DUE", shards: 16 };
+
+/** Assignments of domains that whoever began them may have left, each at its place: account, dedicated IP. */
+export const operationQueue: Queue = { name: "IP_OPERATION_DUE", shards: 4 };
+
+/** 409 `ip_not_ready`: what the dedicated IP is at does not allow it; `detail` is a sentence for people. */
+export const notReady = (status: IpStatus, detail: string): Problem =>
+  new Problem("ip_not_ready", detail, { ip_status: status });
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** 62^27 is more than 2^160. */
+const length = 27;
+
+/** A key that is shown once, and its SHA-256 in hexadecimal, which is published and kept. */
+export function newSetupKey(): { key: string; hash: string } {
+  const characters = Array.from({ length }, () => alphabet.charAt(randomInt(alphabet.length)));
+  const key = `sk_${characters.join("")}`;
+  return { key, hash: createHash("sha256").update(key).digest("hex") };
+}
+
+/** Whether a published text is the hash of a key, alone or after `sha256=`. */
+export const isProof = (text: string, hash: string): boolean =>
+  text
+    .trim()
+    .replace(/^sha256=/i, "")
+    .toLowerCase() === hash;

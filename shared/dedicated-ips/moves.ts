@@ -1,13 +1,11 @@
 import { covers } from "../auth/permissions.ts";
+import { inParallel } from "../core/concurrency.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
-import { inParallel } from "../core/parallel.ts";
-import { domainKey, noSuchDomain, type StoredDomain } from "../domains/domain.ts";
+import { type StoredDomain, domainKey, noSuchDomain, notReady as domainNotReady } from "../domains/domain.ts";
 import { scopesOfDomain, domainByRef } from "../domains/find.ts";
-import { notReady as domainNotReady } from "../domains/not-ready.ts";
 import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
-import { isAssignable, type StoredIp } from "./dedicated-ip.ts";
-import { notReady } from "./not-ready.ts";
+import { type StoredIp, isAssignable, notReady } from "./dedicated-ip.ts";
 import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];

@@ -1,8 +1,7 @@
 import { operatorCommit } from "../changes/operator.ts";
 import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
-import { ipById, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
-import { notReady } from "./not-ready.ts";
+import { type DedicatedIp, type StoredIp, ipById, notReady } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
 import { becoming, ipChange } from "./work.ts";
 

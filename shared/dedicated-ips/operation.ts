@@ -4,7 +4,7 @@ import { Timestamp } from "../core/time.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { operationQueue } from "./queues.ts";
+import { operationQueue } from "./dedicated-ip.ts";
 
 /*
  * A hundred domains that change their dedicated IP are all that one transaction can hold: what follows from it (their

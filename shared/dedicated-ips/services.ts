@@ -1,5 +1,5 @@
-import { clock } from "../core/clock.ts";
 import { createLog } from "../core/log.ts";
+import { clock } from "../core/time.ts";
 import { resolverHere } from "../dns/services.ts";
 import { runtime } from "../http/runtime.ts";
 import { openTable } from "../table/table.ts";

@@ -1,10 +1,12 @@
-import { dueKey, forgetDue } from "../table/due.ts";
-import { sweepTasks, dueTasks, type Bounds, type Swept } from "../table/sweep.ts";
+import { inParallel } from "../core/concurrency.ts";
+import { syncSoon } from "../domains/records/sync-now.ts";
+import type { Context } from "../http/route.ts";
+import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
 import { advanceIp } from "./advance.ts";
+import { ipQueue, operationQueue } from "./dedicated-ip.ts";
 import { operationKey, readOperation } from "./operation.ts";
-import { ipQueue, operationQueue } from "./queues.ts";
 import { carryOn } from "./settle.ts";
-import { systemMover, type IpWork } from "./work.ts";
+import { type IpWork, systemMover } from "./work.ts";
 
 /** Does what is due of assignments that were left, and of dedicated IPs, as `sweepTasks` has it. */
 export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<Swept> {
@@ -25,4 +27,11 @@ export async function carryOnOne(accountId: string, id: string, at: string, work
       unchanged: { check: operationKey(accountId, id), if: current ? { id: current.id } : "absent" },
     };
   });
+}
+
+const atOnce = 5;
+
+/** Brings the SPF records of the first few domains to the nameservers; those of the others are left to the worker. */
+export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
+  await inParallel(domainIds.slice(0, atOnce), atOnce, (id) => syncSoon({ account_id: accountId, id }, context));
 }

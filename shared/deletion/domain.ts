@@ -3,21 +3,21 @@ import * as z from "zod";
 import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
-import { planUnassigned } from "../dedicated-ips/unassigned.ts";
+import { planUnassigned } from "../dedicated-ips/removal.ts";
 import {
+  type StoredDomain,
   domainKey,
   domainKind,
+  domainQueue,
   domainsIn,
   domainsOf,
   holderKey,
   nameKey,
-  type StoredDomain,
+  notReady,
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
-import { notReady } from "../domains/not-ready.ts";
-import { releasedWrite } from "../domains/purchase/released.ts";
-import { domainQueue } from "../domains/queues.ts";
+import { releasedWrite } from "../domains/purchase/conclude.ts";
 import { dkimKey } from "../domains/records/dkim-keys.ts";
 import { planRecords } from "../domains/records/plan.ts";
 import { recordsIn } from "../domains/records/stored-record.ts";
@@ -29,13 +29,13 @@ import { domainViews } from "../domains/view.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
 import { dropMailbox } from "../mail/mailboxes/delete.ts";
-import { firstMailboxes } from "../mail/mailboxes/first.ts";
+import { firstMailboxes } from "../mail/mailboxes/lookup.ts";
 import type { Dns } from "../providers/dns/dns.ts";
 import type { Registrar } from "../providers/registrar/registrar.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
 import type { Write } from "../table/writes.ts";
-import { domainCountWrite } from "../workspaces/workspaces.ts";
+import { domainCountWrite } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
 import { removeZone } from "./zone.ts";
 

@@ -4,7 +4,7 @@ import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
-import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "../workspaces/workspaces.ts";
+import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { named } from "../core/reading.ts";
+import { named } from "../core/quote.ts";
 
 /** RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6; what is not stable is mapped away before. */
 const allowed = /^[-a-z0-9\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}\u06fd\u06fe\u0f0b\u3007]$/u;

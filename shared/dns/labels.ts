@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 
-import { named, shown, type Reading } from "../core/reading.ts";
+import { named, shown, type Reading } from "../core/quote.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;

@@ -1,9 +1,8 @@
 import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
-import { type Question, ask } from "./exchange.ts";
-import { type Fault, type Outcome, faults, outcomeOf } from "./outcome.ts";
-import type { ZoneCuts } from "./zone-cuts.ts";
-import { type Places, type Zone, publicEndpoints, zoneOf } from "./zone-servers.ts";
+import { publicEndpoints, type Places, type Zone, type ZoneCuts, zoneOf } from "./delegation.ts";
+import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
+import { ask, type Question } from "./transport.ts";
 
 /** What all walks of a resolver have in common. */
 export type Ground = { root: Zone; places: Places; cuts: ZoneCuts; tryTimeoutMs: number };

@@ -1,9 +1,11 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
+import { Problem } from "../core/errors.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
 import { Timestamp } from "../core/time.ts";
-import { rowKey, type List } from "../table/ranked-list.ts";
+import type { Queue } from "../table/due.ts";
+import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
 
 /*
@@ -164,3 +166,13 @@ export const noSuchDomain = "There is no such domain in this account that you ca
 /** Whether mail from a domain is accepted: also while something about it is in disorder, which its health tells. */
 export const sendsMail = ({ status }: Pick<StoredDomain, "status">): boolean =>
   status === "active" || status === "degraded";
+
+/** 409 `domain_not_ready`: what the domain is at does not allow it; `detail` is a sentence for people. */
+export const notReady = (status: DomainStatus, detail: string): Problem =>
+  new Problem("domain_not_ready", detail, { domain_status: status });
+
+/** Domains that have something to be done at an instant, each at its place: account, domain. */
+export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
+
+/** Purchases whose payment has arrived, each at its place: account, batch. */
+export const batchQueue: Queue = { name: "PURCHASE_DUE", shards: 4 };

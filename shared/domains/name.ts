@@ -6,7 +6,7 @@ import { Id } from "../core/ids.ts";
 import { longestSpelling, readLabels, splitName, tooLong } from "../dns/labels.ts";
 
 /** What the name of a domain came to: its one spelling (lower-case A-labels, no final dot), or what is wrong with it. */
-export type NameReading = { name: string } | { fault: string };
+type NameReading = { name: string } | { fault: string };
 
 /** What is around a name in an address of something. */
 const notAName = /[/\\?#@:]/u;

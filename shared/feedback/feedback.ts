@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Attributes } from "../core/attributes.ts";
+import { Attributes } from "../core/fields.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
 import { line, lines } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";

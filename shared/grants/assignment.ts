@@ -1,7 +1,10 @@
 import * as z from "zod";
 
-import { Capability, RoleKey } from "../auth/capabilities.ts";
+import { Capability, RoleKey, roles } from "../auth/capabilities.ts";
 import { ResourceType } from "../auth/permissions.ts";
+import { type Change, change, defineKind } from "../changes/kind.ts";
+import { Id } from "../core/ids.ts";
+import { Timestamp } from "../core/time.ts";
 
 export const SubjectType = z.enum(["user", "group", "service_account"]);
 const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
@@ -20,3 +23,87 @@ export const StoredAssignment = z.object({
   revoked_at: z.string().optional(),
 });
 export type Assignment = z.output<typeof StoredAssignment>;
+
+export const GrantKind = z.enum(["capability", "account_owner", "super_admin"]);
+
+export const Grant = z
+  .object({
+    id: Id.meta({ description: "The grant's id." }),
+    grant_kind: GrantKind.meta({ description: "What kind of grant it is." }),
+    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
+    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    capability_key: Capability.nullable().optional().meta({ description: "The capability, for capability grants." }),
+    created_at: Timestamp.nullable().optional().meta({ description: "When it was granted." }),
+    resource_id: z
+      .string()
+      .nullable()
+      .optional()
+      .meta({ description: "What it is narrowed to; null for the account." }),
+    resource_type: ResourceType.nullable().optional().meta({ description: "What kind of thing that is." }),
+    revoked_at: Timestamp.nullable().optional().meta({ description: "When it was revoked; null while it holds." }),
+  })
+  .meta({ id: "AuthorizationGrant", description: "Something a subject may do in an account." });
+
+/** An assignment as the specified grant; a role's assignment is none. */
+export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
+  id: assignment.id,
+  grant_kind: GrantKind.parse(assignment.kind),
+  subject_id: assignment.subject_id,
+  subject_type: assignment.subject_type,
+  capability_key: assignment.capability ?? null,
+  created_at: assignment.created_at,
+  resource_id: assignment.scope?.id ?? null,
+  resource_type: assignment.scope?.type ?? null,
+  revoked_at: assignment.revoked_at ?? null,
+});
+
+export const RoleAssignment = z
+  .object({
+    id: Id.meta({ description: "The assignment's id." }),
+    role_key: RoleKey.meta({ description: "The role." }),
+    expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities the role gives." }),
+    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
+    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    resource_id: z.string().nullable().meta({ description: "What it is narrowed to; null for the account." }),
+    resource_type: ResourceType.nullable().meta({ description: "What kind of thing that is." }),
+    created_at: Timestamp.meta({ description: "When it was assigned." }),
+    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it holds." }),
+  })
+  .meta({ id: "RoleAssignment", description: "A role that a subject has in an account." });
+
+/** An assignment of a role as its own kind of resource. */
+export function roleAssignmentOf(assignment: Assignment): z.output<typeof RoleAssignment> {
+  const role = RoleKey.parse(assignment.role);
+  return {
+    id: assignment.id,
+    role_key: role,
+    expanded_capability_keys: [...roles[role]],
+    subject_id: assignment.subject_id,
+    subject_type: assignment.subject_type,
+    resource_id: assignment.scope?.id ?? null,
+    resource_type: assignment.scope?.type ?? null,
+    created_at: assignment.created_at,
+    revoked_at: assignment.revoked_at ?? null,
+  };
+}
+
+const verbs = ["created", "revoked"] as const;
+
+export const grantKind = defineKind({ name: "auth.grant", verbs, view: Grant, seenWith: "auth.manage" });
+export const roleAssignmentKind = defineKind({
+  name: "auth.role_assignment",
+  verbs,
+  view: RoleAssignment,
+  seenWith: "auth.manage",
+});
+
+/** The change that an assignment's beginning or end is. */
+export function assignmentChange(verb: (typeof verbs)[number], assignment: Assignment, now?: Date): Change {
+  const [kind, view] =
+    assignment.kind === "role" ? [roleAssignmentKind, roleAssignmentOf] : ([grantKind, grantOf] as const);
+  const after = verb === "revoked" && now ? { ...assignment, revoked_at: now.toISOString() } : assignment;
+  return change(kind, verb, assignment.id, {
+    ...(verb === "revoked" ? { before: view(assignment) } : {}),
+    after: view(after),
+  });
+}

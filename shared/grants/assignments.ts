@@ -7,8 +7,7 @@ import { notFound } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { assignmentChange } from "./assignment-change.ts";
-import { StoredAssignment, type Assignment } from "./assignment.ts";
+import { type Assignment, StoredAssignment, assignmentChange } from "./assignment.ts";
 import {
   planHolders,
   planOwnerAdded,

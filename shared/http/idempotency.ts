@@ -1,18 +1,60 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
 import { Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Claim } from "../changes/recorder.ts";
+import { InvalidInput, Problem } from "../core/errors.ts";
 import type { Attempt } from "../table/attempt.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { fingerprintOf, requestIdOf } from "./idempotency-fingerprint.ts";
-import { inFlight, notStored, usedOtherwise } from "./idempotency-refusals.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
 import { holdsSecret } from "./shown-once.ts";
+
+const ordered = (_: string, value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
+
+/**
+ * The same for two requests that ask for the same: parsed input, its members in one order. Under the key, which is not
+ * stored: a body can have a password in it, which nobody is to guess from here.
+ */
+const fingerprintOf = (key: string, { params, query, body }: Pick<ParsedInput, "params" | "query" | "body">): string =>
+  createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
+
+/** What a request goes by that has a key: its record, and who claimed that first; those of earlier versions do not say. */
+const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
+  createHash("sha256")
+    .update([PK, SK, ...(first === undefined ? [] : [first])].join(" "))
+    .digest("base64url")
+    .slice(0, 16);
+
+/** The key was used before, for another request: 422. */
+const usedOtherwise = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["header", "idempotency-key"],
+      msg: "This key was used for another request: use a new one for each",
+      type: "idempotency_key_reused",
+    },
+  ]);
+
+/** The first request with the key still runs: 409. */
+const inFlight = (): Problem =>
+  new Problem("idempotency_in_flight", "The first request with this key is still running. Try again.", {
+    retry_after: 1,
+  });
+
+/** The request was answered before, and that is not stored: 409. */
+function notStored({ kept }: Pick<Route, "kept">): Problem {
+  const why = !kept
+    ? "This was done before, and its answer is not stored, as it holds an address that is a key itself."
+    : "This request was answered before, with a secret that is shown only once.";
+  return new Problem("secret_already_shown", why);
+}
 
 /*
  * A POST with an Idempotency-Key first claims the key, so that of several requests one runs. The answer is

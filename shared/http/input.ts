@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { InvalidInput, type ValidationError } from "../core/errors.ts";
 import { parseTags, type IfMatch } from "../core/etag.ts";
 import type { Route } from "./route.ts";
-import { inWords } from "./words.ts";
+import { inWords } from "./validation-messages.ts";
 
 /** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
 export type RawInput = {

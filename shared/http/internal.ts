@@ -1,10 +1,10 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { clock } from "../core/clock.ts";
 import { createLog, type Log, type LogFields } from "../core/log.ts";
+import { clock } from "../core/time.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable, type Table } from "../table/table.ts";
-import { requestIdOf, sealed, type Response } from "./answer.ts";
+import { requestIdOf, sealed, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 export type SideDoorWork = { table: Table; log: Log; now: () => Date };

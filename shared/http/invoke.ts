@@ -3,7 +3,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
-import { networkOf } from "../core/network.ts";
+import { networkOf } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";

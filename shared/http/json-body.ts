@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { InvalidInput, Problem, type ValidationError } from "../core/errors.ts";
-import { isKept } from "../core/kept-number.ts";
+import { isKept } from "../core/number.ts";
 import { clipped } from "./input.ts";
 
 const limitBytes = 1_048_576;

@@ -4,18 +4,18 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { authenticate } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
-import { clock } from "../core/clock.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
-import { addressOf } from "../core/public-url.ts";
+import { addressOf } from "../core/product.ts";
+import { clock } from "../core/time.ts";
 import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "../rate-limits/limiter.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
-import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./answer.ts";
 import { callerAddress } from "./caller-address.ts";
 import type { Door } from "./invoke.ts";
 import { textOf } from "./json-body.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
+import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 /** A request whose body is parsed already; undefined when there was none. */

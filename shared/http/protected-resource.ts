@@ -1,8 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import type { Issuer } from "../core/env.ts";
-import { productName } from "../core/product-name.ts";
-import { addressOf } from "../core/public-url.ts";
+import type { Issuer } from "../core/environment.ts";
+import { addressOf, productName } from "../core/product.ts";
 
 /** The paths whose addresses clients are configured with: each is a resource of its own; the API as a whole is another. */
 export const resourcePaths = ["/v1/public/mcp", "/v1/public/a2a"] as const;

@@ -1,11 +1,11 @@
 import { Problem } from "../core/errors.ts";
 import { hasTag, parseTags, requireMatch, tagOf } from "../core/etag.ts";
-import { json, type Response } from "./answer.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type Outcome } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
 import { lambda, type Handler } from "./lambda.ts";
 import { weightOfType } from "./preferences.ts";
+import { json, type Response } from "./response.ts";
 import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */

@@ -1,7 +1,7 @@
 import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 import { userVerifier, type UserVerifier } from "../auth/user-token.ts";
-import { readEnvironment, type Environment } from "../core/env.ts";
+import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
 import { documentClient } from "../table/table.ts";
 

@@ -3,9 +3,8 @@ import { randomUUID } from "node:crypto";
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 
 import { Problem } from "../core/errors.ts";
-import { backOff, fairBackOff } from "./back-off.ts";
 import { call, type Connection } from "./connection.ts";
-import { Contention, isInProgress, refusalOf } from "./failures.ts";
+import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
 import { newTurns } from "./turns.ts";
 import { keyOf, toTransactItem, type Write } from "./writes.ts";
 

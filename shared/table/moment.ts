@@ -1,4 +1,4 @@
-import { readAcross, totalOf, type Source } from "../core/sources.ts";
+import { readAcross, totalOf, type Source } from "../core/page.ts";
 import { readHeads, readSpan, type List, type ListState } from "./ranked-list.ts";
 import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";

@@ -1,5 +1,5 @@
 import { Problem } from "../core/errors.ts";
-import { backOff } from "./back-off.ts";
+import { backOff } from "./failures.ts";
 
 const attempts = 30;
 /** Readers are in nobody's way: a short wait does. */

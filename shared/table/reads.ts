@@ -2,8 +2,8 @@ import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb
 import type * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
-import { backOff } from "./back-off.ts";
 import { call, type Connection } from "./connection.ts";
+import { backOff } from "./failures.ts";
 import type { Item, Key } from "./writes.ts";
 
 /** How much of a range of sort keys to read, and from which end. */

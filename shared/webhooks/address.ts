@@ -1,7 +1,7 @@
 import { lookup as lookupName } from "node:dns/promises";
 import { isIP } from "node:net";
 
-import { isPublicUnicast } from "../core/public-address.ts";
+import { isPublicUnicast } from "../core/ip.ts";
 
 export type Address = { address: string; family: number };
 

@@ -1,10 +1,51 @@
-import type { Table } from "../table/table.ts";
-import { deliveryKey, updateWrite, type Loaded, type StoredDelivery } from "./delivery.ts";
-import { planDisabling, systemCommit } from "./disabling.ts";
+import { type Log, createLog } from "../core/log.ts";
+import { clock } from "../core/time.ts";
+import { runtime } from "../http/runtime.ts";
+import { type Table, openTable } from "../table/table.ts";
+import { type Loaded, type StoredDelivery, deliveryKey, updateWrite } from "./delivery.ts";
 import { moveDue } from "./due.ts";
-import { afterAbandoning, afterTry, isReceivers } from "./outcome.ts";
-import { noteFailure, noteSuccess } from "./success.ts";
-import { tryOnce, type Sending } from "./try.ts";
+import {
+  type Tried,
+  afterAbandoning,
+  afterTry,
+  isReceivers,
+  noteFailure,
+  noteSuccess,
+  planDisabling,
+  systemCommit,
+} from "./outcome.ts";
+import { send } from "./send.ts";
+import { type Outside, outside } from "./services.ts";
+import { sign, signingSecrets } from "./signing.ts";
+import type { StoredWebhook } from "./webhook.ts";
+
+type Sending = Outside & { log: Log; now: () => Date; timeoutMs?: number };
+
+/**
+ * Signs and sends a delivery once, and answers what came of it. It never throws: what fails on our side is an
+ * attempt too, so that a webhook whose secret does not open is tried by the schedule and not for ever.
+ */
+export async function tryOnce(
+  webhook: StoredWebhook,
+  { id }: Pick<StoredDelivery, "id">,
+  body: string,
+  sending: Sending,
+): Promise<Tried> {
+  const at = sending.now();
+  const attempted_at = at.toISOString();
+  try {
+    const headers = sign(await signingSecrets(sending.secrets, webhook, at), id, at, body);
+    const { allowLoopback, timeoutMs } = sending;
+    const options = { allowLoopback, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const sent = await send({ url: webhook.url, headers, body }, options);
+    const { statusCode = null, error = null, durationMs, retryAfterSeconds } = sent;
+    return { attempt: { attempted_at, status_code: statusCode, error, duration_ms: durationMs }, retryAfterSeconds };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "unknown";
+    sending.log.error("webhook not sent", { account_id: webhook.account_id, webhook_id: webhook.id, reason });
+    return { attempt: { attempted_at, status_code: null, error: "internal_error", duration_ms: 0 } };
+  }
+}
 
 /** What the workers deliver with; `random`, in [0, 1), spreads the retries. */
 export type Work = Sending & { table: Table; random?: () => number };
@@ -73,4 +114,15 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Work): 
   if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
   else if (isReceivers(tried.attempt)) await noteFailure(work.table, delivery, work.now());
   return turn;
+}
+
+/** What a worker of this process delivers with. Needs the environment when it is called, not at import. */
+export function openWork(worker: string): Work {
+  const { env, client } = runtime();
+  return {
+    ...outside(),
+    table: openTable(client, env.TABLE_NAME),
+    log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
+    now: clock,
+  };
 }

@@ -1,12 +1,14 @@
 import * as z from "zod";
 
 import { Id, timeOf } from "../core/ids.ts";
+import { type PageQuery, spanOf } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
-import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
+import type { Context } from "../http/route.ts";
+import { type Journal, appendEntries, entryKey, readEntries } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./due.ts";
-import { findWebhook, WebhookParams, type StoredWebhook } from "./webhook.ts";
+import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./webhook.ts";
 
 /*
  * Access patterns
@@ -17,7 +19,7 @@ import { findWebhook, WebhookParams, type StoredWebhook } from "./webhook.ts";
 const retentionDays = 30;
 const dayMs = 86_400_000;
 
-export const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
+const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: `deliveries/${webhookId}`,
   retentionDays,
@@ -25,7 +27,7 @@ export const deliveriesOf = (accountId: string, webhookId: string): Journal => (
 
 export const DeliveryParams = WebhookParams.extend({ delivery_id: Id.meta({ description: "The delivery's id." }) });
 
-export const DeliveryStatus = z.enum(["pending", "succeeded", "failed"]);
+const DeliveryStatus = z.enum(["pending", "succeeded", "failed"]);
 
 const AttemptError = z.enum([
   "blocked_address",
@@ -155,4 +157,32 @@ export async function loadDelivery(table: Reader, place: Place, now: Date): Prom
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
   if (!row || !stored || (timeOf(place.id)?.getTime() ?? 0) < oldestMs) return undefined;
   return { delivery: StoredDelivery.parse(row), body: StoredBody.parse(stored).body, webhook };
+}
+
+const instant = z.iso.datetime({ offset: true }).optional();
+
+/** What narrows the deliveries of a webhook; all that is given must hold. */
+export const deliveryQuery = {
+  status: DeliveryStatus.optional().meta({ description: "Only deliveries of this status." }),
+  since: instant.meta({ description: "Only deliveries of events of this instant or later (RFC 3339)." }),
+  until: instant.meta({ description: "Only deliveries of events before this instant (RFC 3339)." }),
+};
+type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
+
+/** A page of a webhook's deliveries, newest first; 404, and 422 when a status would be sought in more than 20,000. */
+export async function listDeliveries(
+  accountId: string,
+  webhookId: string,
+  { page, page_size, status, since, until }: DeliveryQuery,
+  { table, now }: Context,
+): Promise<{ items: StoredDelivery[]; total: number }> {
+  await getWebhook(table, accountId, webhookId);
+  const options = {
+    ...spanOf({ page, page_size }),
+    ...(since === undefined ? {} : { since: new Date(since) }),
+    ...(until === undefined ? {} : { until: new Date(until) }),
+    ...(status === undefined ? {} : { keep: (row: Record<string, unknown>) => row["status"] === status }),
+  };
+  const { rows, total } = await readEntries(table, deliveriesOf(accountId, webhookId), options, now());
+  return { items: rows.map((row) => StoredDelivery.parse(row)), total };
 }

@@ -1,9 +1,9 @@
-import { inParallel } from "../core/parallel.ts";
-import { bodyOf, type PublishedEvent } from "./body.ts";
+import { inParallel } from "../core/concurrency.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
-import { failingAmong } from "./success.ts";
+import { failingAmong } from "./outcome.ts";
+import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { listWebhooks, webhookLimit, type StoredWebhook } from "./webhook.ts";
 
 const atOnce = 5;

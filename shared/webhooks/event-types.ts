@@ -1,18 +1,18 @@
-import { groupKind } from "../access/groups/group-view.ts";
-import { memberKind } from "../access/groups/member-places.ts";
-import { serviceAccountKind } from "../access/service-accounts/service-account-view.ts";
+import { groupKind } from "../access/groups/group.ts";
+import { memberKind } from "../access/groups/members.ts";
+import { serviceAccountKind } from "../access/service-accounts/service-account.ts";
 import { accountKind } from "../accounts/account.ts";
 import { invoiceKind } from "../billing/invoice.ts";
 import type { Kind } from "../changes/kind.ts";
 import { ipKind } from "../dedicated-ips/dedicated-ip.ts";
 import { domainKind } from "../domains/domain.ts";
-import { purchaseKind } from "../domains/purchase/purchase-kind.ts";
+import { purchaseKind } from "../domains/purchase/batch-kind.ts";
 import { recordKind } from "../domains/records/stored-record.ts";
 import { feedbackKind } from "../feedback/feedback.ts";
-import { grantKind, roleAssignmentKind } from "../grants/assignment-change.ts";
+import { grantKind, roleAssignmentKind } from "../grants/assignment.ts";
 import { credentialKind } from "../mail/credentials/credential.ts";
 import { ruleKind } from "../mail/forwarding/rule.ts";
-import { exportKind } from "../mail/mailboxes/export-kind.ts";
+import { exportKind } from "../mail/mailboxes/export.ts";
 import { mailboxKind } from "../mail/mailboxes/mailbox.ts";
 import { limitsKind } from "../rate-limits/own-limits.ts";
 import { tagKind } from "../tags/tag.ts";
@@ -20,7 +20,7 @@ import { planKind } from "../wallet/state.ts";
 import { topupKind } from "../wallet/topup.ts";
 import { transactionKind } from "../wallet/transaction.ts";
 import { walletKind } from "../wallet/wallet.ts";
-import { workspaceKind } from "../workspaces/workspaces.ts";
+import { workspaceKind } from "../workspaces/workspace.ts";
 import { webhookKind } from "./webhook.ts";
 
 /** Every kind of resource whose changes are recorded and published. */

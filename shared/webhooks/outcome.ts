@@ -1,5 +1,14 @@
+import { randomUUID } from "node:crypto";
+
+import * as z from "zod";
+
+import { type Change, change } from "../changes/kind.ts";
+import { type Commit, recorder } from "../changes/recorder.ts";
+import type { Reader, Table } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
 import type { DeliveryAttempt, StoredDelivery } from "./delivery.ts";
 import { nextAttempt } from "./schedule.ts";
+import { type StoredWebhook, findWebhook, putWebhook, webhookKind } from "./webhook.ts";
 
 /** One attempt, and how long the receiver asks to be left alone. */
 export type Tried = { attempt: DeliveryAttempt; retryAfterSeconds?: number | undefined };
@@ -56,4 +65,108 @@ const ours: ReadonlySet<DeliveryAttempt["error"]> = new Set(["internal_error", "
 export const isReceivers = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
 
 /** Whether the receiver says that it wants no more of this (RFC 9110, section 15.5.11). */
-export const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
+const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
+
+/*
+ * When a webhook last had a success, and since when it has been failing: written once a minute or when that changes,
+ * not with every attempt. It is read before it is written, so that of attempts at the same time either may be the
+ * last word; the next one puts it right.
+ */
+export const successKey = (accountId: string, webhookId: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `WEBHOOK_SUCCESS#${webhookId}`,
+});
+
+const betweenMs = 60_000;
+/** Longer than any delivery is tried: an older success says no more than none. */
+const keptSeconds = 40 * 86_400;
+
+const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
+type Place = { account_id: string; webhook_id: string };
+
+const read = (table: Reader, { account_id, webhook_id }: Place) =>
+  table.get(successKey(account_id, webhook_id), Success);
+
+const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + keptSeconds;
+
+/** The write that notes a success of a webhook, which is failing no more. */
+export const successWrite = ({ account_id, webhook_id }: Place, now: Date): Write => ({
+  update: successKey(account_id, webhook_id),
+  set: { last_success_at: now.toISOString(), ttl: ttlFrom(now) },
+  remove: ["failing_since"],
+});
+
+/** Notes a success, unless one was noted within the last minute and nothing failed since. */
+export async function noteSuccess(table: Table, place: Place, now: Date): Promise<void> {
+  const success = await read(table, place);
+  const atMost = new Date(now.getTime() - betweenMs).toISOString();
+  const isNoted = success?.last_success_at !== undefined && success.last_success_at > atMost;
+  if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(place, now));
+}
+
+/** Notes that a webhook is failing, unless it was already. */
+export async function noteFailure(table: Table, place: Place, now: Date): Promise<void> {
+  const success = await read(table, place);
+  if (success?.failing_since !== undefined) return;
+  const update = successKey(place.account_id, place.webhook_id);
+  await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
+}
+
+/** Whether a success was noted at an instant or later. */
+async function hasSucceededSince(table: Reader, place: Place, since: string): Promise<boolean> {
+  const { last_success_at } = (await read(table, place)) ?? {};
+  return last_success_at !== undefined && last_success_at >= since;
+}
+
+/** The ids of those of some different webhooks whose last attempt, as far as it was noted, failed. */
+export async function failingAmong(table: Reader, places: readonly Place[]): Promise<Set<string>> {
+  const rows = await table.getMany(places.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
+  const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
+  return new Set(places.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
+}
+
+/** A `commit` for what the delivery of webhooks changes in an account by itself. */
+export const systemCommit = (table: Table, accountId: string, now: () => Date): Commit =>
+  recorder({
+    table,
+    accountId,
+    author: {
+      action: "system: webhooks.deliver",
+      actor: { type: "system", id: "webhooks" },
+      requestId: randomUUID(),
+    },
+    now,
+  });
+
+/** Why a failed delivery disables its webhook: the receiver is gone, or had no success since the delivery began. */
+async function reasonOf(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
+  const last = delivery.attempts.at(-1);
+  if (delivery.status !== "failed" || !last) return undefined;
+  if (isGone(last)) return "gone";
+  if (!isReceivers(last)) return undefined;
+  return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
+}
+
+/** The writes and the change that disable the webhook of a delivery, where what became of it calls for that. */
+export async function planDisabling(
+  table: Reader,
+  delivery: StoredDelivery,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const reason = await reasonOf(table, delivery);
+  const old = reason && (await findWebhook(table, delivery.account_id, delivery.webhook_id));
+  if (!reason || old?.status !== "active") return { writes: [], changes: [] };
+  const at = now.toISOString();
+  const disabled: StoredWebhook = {
+    ...old,
+    status: "disabled",
+    disabled_reason: reason,
+    disabled_at: at,
+    updated_at: at,
+    version: old.version + 1,
+  };
+  return {
+    writes: [putWebhook(disabled)],
+    changes: [change(webhookKind, "disabled", old.id, { before: old, after: disabled })],
+  };
+}

@@ -3,13 +3,12 @@ import { notFound } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
-import { bodyOf } from "./body.ts";
+import { tryOnce } from "./deliver.ts";
 import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
 import { moveDue } from "./due.ts";
-import { afterManual, type Tried } from "./outcome.ts";
+import { type Tried, afterManual, successWrite } from "./outcome.ts";
 import type { Outside } from "./services.ts";
-import { successWrite } from "./success.ts";
-import { tryOnce } from "./try.ts";
+import { bodyOf } from "./signing.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
 /** The write that notes a success, if the attempt was one. */

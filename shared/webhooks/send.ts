@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 
 import { AddressRefused, checkUrl, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
-import { readRetryAfterSeconds } from "./retry-after.ts";
+import { readRetryAfterSeconds } from "./schedule.ts";
 
 /** Why a delivery failed. `invalid_answer`: the connection stood, but no HTTP answer came over it. */
 type SendFailure =

@@ -1,9 +1,8 @@
-import { inParallel } from "../core/parallel.ts";
-import { inTurns } from "../core/turns.ts";
+import { inParallel, inTurns } from "../core/concurrency.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { dueKey, readDue, type Due } from "./due.ts";
-import { failingAmong } from "./success.ts";
+import { failingAmong } from "./outcome.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };

@@ -4,10 +4,10 @@ import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { isSame } from "../core/same.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import { successKey } from "./outcome.ts";
 import type { Outside } from "./services.ts";
-import { mintSecret } from "./signing-secrets.ts";
+import { mintSecret } from "./signing.ts";
 import { requireToSee } from "./subscription.ts";
-import { successKey } from "./success.ts";
 import { getWebhook, putWebhook, StoredWebhook, webhookKey, webhookKind, webhookLimit, webhooksOf } from "./webhook.ts";
 
 type New = { url: string; event_types: string[]; description?: string | null | undefined };

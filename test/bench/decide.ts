@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 
 import { assign } from "../../shared/access/authorizations.ts";
-import { createGroup } from "../../shared/access/groups/groups.ts";
+import { createGroup } from "../../shared/access/groups/group.ts";
 import { addMember } from "../../shared/access/groups/members.ts";
 import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
-import { createServiceAccount } from "../../shared/access/service-accounts/service-accounts.ts";
+import { createServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
 import { invoke } from "../../shared/http/invoke.ts";
 import { defineRoute, Empty, type Route } from "../../shared/http/route.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
 import { meter, plainContext, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";

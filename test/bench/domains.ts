@@ -8,7 +8,7 @@ import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts"
 import type { Usage } from "../../shared/table/connection.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { planWallet } from "../../shared/wallet/wallet.ts";
-import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { contact } from "../support/contact.ts";
 import { benchContext, meter } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";

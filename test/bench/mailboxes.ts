@@ -10,7 +10,7 @@ import { listMailboxes, type MailboxFilter } from "../../shared/mail/mailboxes/l
 import { mailboxHeads, planMailboxes } from "../../shared/mail/mailboxes/plan.ts";
 import { secretsOf } from "../../shared/providers/secrets/factory.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { benchContext, meter, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import type { Figure } from "./suite.ts";

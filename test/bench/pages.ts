@@ -1,7 +1,7 @@
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import type { Usage } from "../../shared/table/connection.ts";
 import { appendRows, readList, removeRows, type List } from "../../shared/table/ranked-list.ts";
-import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
 import { meter, plainContext, type BenchContext } from "./context.ts";
 import { onOwnEngine } from "./engine.ts";
 import { median, type Figure, type Measured, type Options } from "./suite.ts";

@@ -6,7 +6,7 @@ import type { Principal } from "../../shared/auth/principal.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { eventOf } from "../support/request.ts";
 import { plainContext } from "./context.ts";
 

@@ -7,7 +7,7 @@ import { handler as makeMailboxExport } from "../../functions/workers/make-mailb
 import { handler as sendVerification } from "../../functions/workers/send-verification.ts";
 import { workers } from "../../infra/workers.ts";
 import { runtime } from "../../shared/http/runtime.ts";
-import { exportKey } from "../../shared/mail/mailboxes/stored-export.ts";
+import { exportKey } from "../../shared/mail/mailboxes/export.ts";
 import { fund } from "../support/billing.ts";
 import { ruleTo, stranger } from "../support/forwarding.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";

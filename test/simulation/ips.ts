@@ -13,7 +13,7 @@ import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
-import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { keyOf } from "../support/memory-writes.ts";
 import { fund, worldBefore } from "./beforehand.ts";
 import { contextOf } from "./billing-scene.ts";

@@ -1,4 +1,4 @@
-import { advanceDomain } from "../../functions/workers/advance.ts";
+import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
 import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";

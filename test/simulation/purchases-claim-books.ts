@@ -1,10 +1,9 @@
 import * as z from "zod";
 
-import { buyerKey, domainKey, holderKey, nameKey, StoredDomain } from "../../shared/domains/domain.ts";
-import { domainQueue } from "../../shared/domains/queues.ts";
+import { StoredDomain, buyerKey, domainKey, domainQueue, holderKey, nameKey } from "../../shared/domains/domain.ts";
 import { isDetached } from "../../shared/domains/setup/takeover.ts";
 import { dueKey } from "../../shared/table/due.ts";
-import { StoredWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { StoredWorkspace } from "../../shared/workspaces/workspace.ts";
 import type { Change } from "../support/memory-table.ts";
 import { isDomainRow, isQueue, placeOf } from "./purchases-facts.ts";
 import { mustHold, type Invariant } from "./world.ts";

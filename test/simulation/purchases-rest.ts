@@ -1,4 +1,4 @@
-import { sweepDomains } from "../../functions/workers/sweep.ts";
+import { sweepDomains } from "../../functions/workers/advance-domains.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";

@@ -2,7 +2,7 @@ import { createAccount } from "../../shared/access/operate-accounts.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
-import { addWorkspace } from "../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { keyOf } from "../support/memory-writes.ts";
 import { mixed } from "./acting.ts";
 import { fund, worldBefore } from "./beforehand.ts";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { routes } from "../../functions/routes.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { filesHere } from "../../shared/billing/services.ts";
-import { clock } from "../../shared/core/clock.ts";
+import { clock } from "../../shared/core/time.ts";
 import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";

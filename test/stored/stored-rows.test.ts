@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { sweepDomains } from "../../functions/workers/advance-domains.ts";
 import { handler as runBillingDay } from "../../functions/workers/run-billing-day.ts";
-import { sweepDomains } from "../../functions/workers/sweep.ts";
-import { clock, setClockAhead } from "../../shared/core/clock.ts";
+import { clock, setClockAhead } from "../../shared/core/time.ts";
 import { ipWork } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
@@ -13,9 +13,9 @@ import { getStored } from "../../shared/providers/payments/embedded-checkout.ts"
 import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { documentClient } from "../../shared/table/table.ts";
+import { openWork } from "../../shared/webhooks/deliver.ts";
 import { eventTypes } from "../../shared/webhooks/event-types.ts";
 import { sweep as sweepDeliveries } from "../../shared/webhooks/sweep.ts";
-import { openWork } from "../../shared/webhooks/work.ts";
 import { dig } from "../support/domain-work.ts";
 import { logsIn, whereTo } from "../support/mail-door.ts";
 import { useOwnTable } from "../support/own-table.ts";

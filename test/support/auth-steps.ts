@@ -1,11 +1,11 @@
 import * as grants from "../../shared/access/authorizations.ts";
 import { deleteGroup } from "../../shared/access/groups/deletion.ts";
-import * as groups from "../../shared/access/groups/groups.ts";
+import * as groups from "../../shared/access/groups/group.ts";
 import * as members from "../../shared/access/groups/members.ts";
-import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-accounts/service-accounts.ts";
+import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
-import * as workspaces from "../../shared/workspaces/workspaces.ts";
+import * as workspaces from "../../shared/workspaces/workspace.ts";
 import * as changes from "./auth-model-changes.ts";
 import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
 import type { World } from "./auth-world.ts";

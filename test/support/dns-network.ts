@@ -1,8 +1,8 @@
-import { type Socket as UdpSocket, createSocket } from "node:dgram";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
-import { type AddressInfo, type Socket, createServer } from "node:net";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 
-import { type Answer, type DecodedPacket, type Packet, AUTHORITATIVE_ANSWER, decode, encode } from "dns-packet";
+import { AUTHORITATIVE_ANSWER, decode, encode, type Answer, type DecodedPacket, type Packet } from "dns-packet";
 import { onTestFinished } from "vitest";
 
 import { authoritative } from "../../infra/local/dns-authority.ts";
@@ -11,7 +11,7 @@ import type { DnsAnswer } from "../../infra/local/dns-respond.ts";
 import { startDnsServer } from "../../infra/local/dns-server.ts";
 import type { DnsZone } from "../../infra/local/dns-zone-match.ts";
 import type { Endpoint } from "../../shared/core/endpoint.ts";
-import { type ResolverOptions, openResolver } from "../../shared/dns/resolver.ts";
+import { openResolver, type ResolverOptions } from "../../shared/dns/resolver.ts";
 import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
 

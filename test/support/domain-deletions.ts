@@ -1,5 +1,4 @@
-import { holderKey, type Domain } from "../../shared/domains/domain.ts";
-import { domainQueue } from "../../shared/domains/queues.ts";
+import { type Domain, domainQueue, holderKey } from "../../shared/domains/domain.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { domainsRequest } from "./domains.ts";
 import { storedOf } from "./doors.ts";

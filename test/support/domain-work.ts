@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 
-import { advanceDomain } from "../../functions/workers/advance.ts";
+import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { domainKey, StoredDomain, type Domain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
 import { recordCountWrite } from "../../shared/domains/records/add.ts";

@@ -5,7 +5,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { handler as auth } from "../../functions/mail/auth.ts";
 import { handler as recipient } from "../../functions/mail/recipient.ts";
-import type { Response } from "../../shared/http/answer.ts";
+import type { Response } from "../../shared/http/response.ts";
 
 type Headers = Record<string, string>;
 

@@ -1,9 +1,8 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 
 import { holderKey, type Domain } from "../../shared/domains/domain.ts";
-import { loginKey } from "../../shared/mail/mailboxes/login-key.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
-import { nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
+import { loginKey, nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes, type Person } from "../../shared/mail/mailboxes/plan.ts";
 import { secretsHere } from "../../shared/providers/secrets/here.ts";
 import { setStored, storedAs, write } from "./domain-work.ts";

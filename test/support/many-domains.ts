@@ -1,4 +1,4 @@
-import { inParallel } from "../../shared/core/parallel.ts";
+import { inParallel } from "../../shared/core/concurrency.ts";
 import { newWorkspace } from "./auth.ts";
 import { quicklyActive } from "./domain-work.ts";
 import { connected, uniqueName } from "./domains.ts";

@@ -1,6 +1,5 @@
-import type { StoredDomain } from "../../shared/domains/domain.ts";
+import { type StoredDomain, batchQueue } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
-import { batchQueue } from "../../shared/domains/queues.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { getStored } from "../../shared/providers/payments/embedded-checkout.ts";
 import { readDue } from "../../shared/table/due.ts";

@@ -10,9 +10,9 @@ import { buildEvent } from "../../infra/local/event.ts";
 import { createMatcher } from "../../infra/local/matcher.ts";
 import { parseTarget } from "../../infra/local/target.ts";
 import { requestsTo } from "../../infra/requests-to.ts";
-import { networkOf } from "../../shared/core/network.ts";
-import type { Response } from "../../shared/http/answer.ts";
+import { networkOf } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";
+import type { Response } from "../../shared/http/response.ts";
 import { checkContract } from "./contract.ts";
 import { afterCommits } from "./short-cut.ts";
 

@@ -3,9 +3,8 @@ import * as z from "zod";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Id } from "../../../shared/core/ids.ts";
-import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { Grant, GrantKind, SubjectType, grantOf } from "../../../shared/grants/assignment.ts";
 import { listAssignments } from "../../../shared/grants/assignments.ts";
-import { Grant, GrantKind, grantOf } from "../../../shared/grants/grant-view.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

@@ -1,7 +1,12 @@
 import * as z from "zod";
 
-import { AuthGroup, GroupAttributes, GroupDescription, GroupName } from "../../../shared/access/groups/group-view.ts";
-import { createGroup } from "../../../shared/access/groups/groups.ts";
+import {
+  AuthGroup,
+  GroupAttributes,
+  GroupDescription,
+  GroupName,
+  createGroup,
+} from "../../../shared/access/groups/group.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";

@@ -1,5 +1,5 @@
 import { deleteGroup } from "../../../shared/access/groups/deletion.ts";
-import { groupKind, GroupParams } from "../../../shared/access/groups/group-view.ts";
+import { groupKind, GroupParams } from "../../../shared/access/groups/group.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
 

@@ -1,5 +1,4 @@
-import { AuthGroup, groupKind, GroupParams } from "../../../shared/access/groups/group-view.ts";
-import { getGroup } from "../../../shared/access/groups/groups.ts";
+import { AuthGroup, GroupParams, getGroup, groupKind } from "../../../shared/access/groups/group.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
 
-import { AuthGroup } from "../../../shared/access/groups/group-view.ts";
-import { listGroups } from "../../../shared/access/groups/groups.ts";
+import { AuthGroup, listGroups } from "../../../shared/access/groups/group.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";

@@ -4,11 +4,11 @@ import {
   AuthGroup,
   GroupAttributes,
   GroupDescription,
-  groupKind,
   GroupName,
   GroupParams,
-} from "../../../shared/access/groups/group-view.ts";
-import { updateGroup } from "../../../shared/access/groups/groups.ts";
+  groupKind,
+  updateGroup,
+} from "../../../shared/access/groups/group.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";

@@ -3,9 +3,8 @@ import * as z from "zod";
 import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
-import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
 import { SubjectId } from "../../../shared/grants/references.ts";
-import { RoleAssignment, roleAssignmentOf } from "../../../shared/grants/role-assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

@@ -3,9 +3,8 @@ import * as z from "zod";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { Id } from "../../../shared/core/ids.ts";
-import { SubjectType } from "../../../shared/grants/assignment.ts";
+import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
 import { listAssignments } from "../../../shared/grants/assignments.ts";
-import { RoleAssignment, roleAssignmentOf } from "../../../shared/grants/role-assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

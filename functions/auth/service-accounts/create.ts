@@ -1,7 +1,9 @@
 import * as z from "zod";
 
-import { ServiceAccountWithToken } from "../../../shared/access/service-accounts/service-account-view.ts";
-import { createServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
+import {
+  ServiceAccountWithToken,
+  createServiceAccount,
+} from "../../../shared/access/service-accounts/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { line } from "../../../shared/core/text.ts";
 import { http } from "../../../shared/http/rest.ts";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 
-import { ServiceAccount } from "../../../shared/access/service-accounts/service-account-view.ts";
-import { listServiceAccounts } from "../../../shared/access/service-accounts/service-accounts.ts";
+import { ServiceAccount, listServiceAccounts } from "../../../shared/access/service-accounts/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";

@@ -1,5 +1,4 @@
-import { ServiceAccountParams } from "../../../shared/access/service-accounts/service-account-view.ts";
-import { revokeServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
+import { ServiceAccountParams, revokeServiceAccount } from "../../../shared/access/service-accounts/service-account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
 

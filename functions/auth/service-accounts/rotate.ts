@@ -3,9 +3,9 @@ import * as z from "zod";
 import {
   ServiceAccountParams,
   ServiceAccountWithToken,
-} from "../../../shared/access/service-accounts/service-account-view.ts";
-import { rotateServiceAccount } from "../../../shared/access/service-accounts/service-accounts.ts";
-import { overlapSeconds } from "../../../shared/core/overlap.ts";
+  rotateServiceAccount,
+} from "../../../shared/access/service-accounts/service-account.ts";
+import { overlapSeconds } from "../../../shared/core/fields.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

@@ -7,8 +7,8 @@ import { renderInvoice } from "../../../shared/billing/invoice-pdf.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import type { Log } from "../../../shared/core/log.ts";
-import { failureResponse, type Response } from "../../../shared/http/answer.ts";
 import { sideDoor } from "../../../shared/http/internal.ts";
+import { failureResponse, type Response } from "../../../shared/http/response.ts";
 import { attachment } from "../../../shared/providers/files/attachment.ts";
 
 const Asked = z.object({

@@ -1,4 +1,4 @@
-import { isKept } from "../../../shared/core/kept-number.ts";
+import { isKept } from "../../../shared/core/number.ts";
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
 import { signHintOf } from "./hints.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { json, type Response } from "../../../shared/http/answer.ts";
+import { json, type Response } from "../../../shared/http/response.ts";
 
 /**
  * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. An id comes back

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { Problem } from "../../../shared/core/errors.ts";
-import { backOff } from "../../../shared/table/back-off.ts";
+import { backOff } from "../../../shared/table/failures.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";
 import { sizeOf } from "../interpreter/budget.ts";

@@ -1,8 +1,7 @@
-import { moveDomains } from "../../../shared/dedicated-ips/assign.ts";
+import { domainsBody, moveDomains } from "../../../shared/dedicated-ips/assign.ts";
 import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { domainsBody } from "../../../shared/dedicated-ips/domains-body.ts";
 import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
-import { syncFirst } from "../../../shared/dedicated-ips/sync.ts";
+import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

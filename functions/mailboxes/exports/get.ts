@@ -4,8 +4,7 @@ import { filesHere } from "../../../shared/billing/services.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { getExport } from "../../../shared/mail/mailboxes/export.ts";
-import { MailboxExport } from "../../../shared/mail/mailboxes/stored-export.ts";
+import { MailboxExport, getExport } from "../../../shared/mail/mailboxes/export.ts";
 
 export const route = defineRoute({
   name: "mailboxes.exports.get",

@@ -3,8 +3,7 @@ import * as z from "zod";
 import { pageOf, pageQuery } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery-list.ts";
-import { Delivery } from "../../../shared/webhooks/delivery.ts";
+import { Delivery, deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery.ts";
 import { WebhookParams } from "../../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({

@@ -11,9 +11,8 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
-import { groupKind } from "./group-view.ts";
-import { groupsOf, nameKey, readGroup, viewOf } from "./groups.ts";
-import { dropMembers, planMembersGone } from "./member-removal.ts";
+import { groupKind, groupsOf, nameKey, readGroup, viewOf } from "./group.ts";
+import { dropMembers, planMembersGone } from "./members.ts";
 
 /**
  * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,

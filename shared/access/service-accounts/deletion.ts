@@ -5,7 +5,7 @@ import { planForgotten, readHeld, type HolderChange } from "../../grants/holders
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { leaveGroups, planLeft } from "../groups/member-removal.ts";
+import { leaveGroups, planLeft } from "../groups/members.ts";
 
 /** Each takes up to four writes of the hundred that a transaction has. */
 const atOnce = 20;

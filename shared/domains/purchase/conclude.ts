@@ -1,15 +1,16 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
-import type { Registration, RegistrarOperation } from "../../providers/registrar/registrar.ts";
+import { Timestamp } from "../../core/time.ts";
+import type { RegistrarOperation, Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import { buyerKey, domainKind, holderKey, type Purchase, type StoredDomain } from "../domain.ts";
+import { type Purchase, type StoredDomain, buyerKey, domainKind, holderKey } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { holderWrite, readBuyer, readHolder } from "../holder.ts";
 import { planTakeover } from "../setup/takeover.ts";
-import { becoming, systemMover, type DomainWork, type Planned } from "../setup/work.ts";
+import { type DomainWork, type Planned, becoming, systemMover } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
 /*
@@ -19,7 +20,7 @@ import { domainViews } from "../view.ts";
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /** Nobody searches for what came of a purchase longer than this: who registers is not known any more. */
-const keptSeconds = 60 * 86_400;
+const contactKeptSeconds = 60 * 86_400;
 
 /** Whether an operation failed for a purchase that is over: it says nothing of the one that goes on now. */
 export const isFailure = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
@@ -88,7 +89,7 @@ function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ende
     due_at: null,
     updated_at: now.toISOString(),
   });
-  const ttl = Math.ceil(now.getTime() / 1_000) + keptSeconds;
+  const ttl = Math.ceil(now.getTime() / 1_000) + contactKeptSeconds;
   const noted: Write[] = operation ? [{ put: { ...operationKey(domain.name, operation.id), ttl } }] : [];
   return { after, writes: [...writes, ...noted] };
 }
@@ -118,4 +119,26 @@ async function planLetGo(table: Reader, domain: Bought): Promise<Write[]> {
   const { holder, bought } = await ownClaims(table, domain);
   const isOwn = holder?.domain_id === domain.id;
   return [...bought, ...(isOwn ? [{ delete: holderKey(domain.name), if: { domain_id: domain.id } }] : [])];
+}
+
+/*
+ * Access patterns
+ *   when the last registration of a name through us was over   DOMAIN#<name> / RELEASED
+ */
+const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASED" });
+
+const Released = z.object({ at: Timestamp });
+
+/** Nobody asks after it any more. */
+const releaseKeptSeconds = 86_400;
+
+/** The write that notes that a registration is given back and forgotten. */
+export const releasedWrite = (name: string, now: Date): Write => ({
+  put: { ...releasedKey(name), at: now.toISOString(), ttl: Math.ceil(now.getTime() / 1_000) + releaseKeptSeconds },
+});
+
+/** When the last registration of a name was forgotten; undefined when that is long ago, or there was none. */
+export async function releasedAt(table: Reader, name: string): Promise<Date | undefined> {
+  const released = await table.get(releasedKey(name), Released);
+  return released && new Date(released.at);
 }

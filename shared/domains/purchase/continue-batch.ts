@@ -3,14 +3,14 @@ import { Problem } from "../../core/errors.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import { dueKey } from "../../table/due.ts";
 import type { Write } from "../../table/writes.ts";
-import { findWorkspace } from "../../workspaces/workspaces.ts";
+import { findWorkspace } from "../../workspaces/workspace.ts";
+import { batchQueue } from "../domain.ts";
 import { domainByName } from "../find.ts";
-import { batchQueue } from "../queues.ts";
 import { systemMover, type DomainWork } from "../setup/work.ts";
+import { purchaseKind } from "./batch-kind.ts";
 import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
 import { areBought, buyNames, type Wanted } from "./buy.ts";
 import { quotesFor, type Quote } from "./offers.ts";
-import { purchaseKind } from "./purchase-kind.ts";
 
 const budgetMs = 20_000;
 /** For how long a registry that does not answer is asked again. */

@@ -1,5 +1,5 @@
+import { inParallel } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
-import { inParallel } from "../../core/parallel.ts";
 import type { Offer, Registrar } from "../../providers/registrar/registrar.ts";
 import { registrable } from "../registrable.ts";
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
-import { Currency, currency, money, MoneyText, moneyUpTo } from "../../core/money.ts";
+import { Currency, MoneyText, currency, money, moneyUpTo } from "../../core/money.ts";
 import type { StoredDomain } from "../domain.ts";
 import { scopesOfDomain } from "../find.ts";
 import { NewDomainName } from "../registrable.ts";

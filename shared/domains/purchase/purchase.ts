@@ -11,9 +11,9 @@ import { domainByName } from "../find.ts";
 import { firmlyHeld } from "../holder.ts";
 import { batchItem, getBatch } from "./batch.ts";
 import { buyNames, type Wanted } from "./buy.ts";
+import { checkoutFor, newBatch, totalOf, waitingWrite, type Order, type Outcomes } from "./checkout.ts";
+import { lookUp, type Earlier, type Known } from "./lookup.ts";
 import { quotesFor } from "./offers.ts";
-import { checkoutFor, newBatch, totalOf, waitingWrite, type Order, type Outcomes } from "./purchase-checkout.ts";
-import { lookUp, type Earlier, type Known } from "./purchase-lookup.ts";
 import {
   answerOf,
   result,

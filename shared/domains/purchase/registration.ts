@@ -4,8 +4,7 @@ import type { Purchase, StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { becoming, later, systemMover, type DomainWork } from "../setup/work.ts";
 import { getBatch } from "./batch.ts";
-import { conclude, isFailure, isRunning, type Bought } from "./conclude.ts";
-import { releasedAt } from "./released.ts";
+import { type Bought, conclude, isFailure, isRunning, releasedAt } from "./conclude.ts";
 
 /*
  * A name is bought in steps, each of which is written down before the next: its price is held; the registrar is

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Id } from "../../core/ids.ts";
-import { Currency, currency, money, MoneyText } from "../../core/money.ts";
+import { Currency, MoneyText, currency, money } from "../../core/money.ts";
 import type { Context } from "../../http/route.ts";
 import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";

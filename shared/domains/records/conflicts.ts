@@ -1,5 +1,4 @@
-import type { ParsedRecord } from "./record.ts";
-import { dataOf } from "./rrsets.ts";
+import { type ParsedRecord, dataOf } from "./record.ts";
 import { isSpf } from "./spf.ts";
 
 /** The record that is in the way, and why, as one sentence for a person. */

@@ -1,6 +1,10 @@
 import * as z from "zod";
 
+import type { Reading } from "../../core/quote.ts";
 import { RecordType } from "../../dns/rrset.ts";
+import { readRecordName } from "./names.ts";
+import type { Members, ParsedRecord, RecordFault, RecordInput } from "./record.ts";
+import { caaTags, readValue } from "./values.ts";
 
 const port = z.int().min(0).max(65_535);
 
@@ -58,3 +62,110 @@ export const changedRecord = {
   flags: members.flags.optional(),
   tag: members.tag.optional(),
 };
+
+type NumberMember = "priority" | "weight" | "port" | "flags";
+
+const defaultTtl = 3_600;
+const shortestTtl = 60;
+const longestTtl = 86_400;
+
+/** The types that have a member, and what they have when it is not given; `undefined` is what has to be given. */
+const rules: Record<NumberMember, { types: Partial<Record<RecordType, number | undefined>>; rule: string }> = {
+  priority: { types: { MX: undefined, SRV: undefined }, rule: "a whole number from 0 to 65535" },
+  weight: { types: { SRV: 0 }, rule: "a whole number from 0 to 65535" },
+  port: { types: { SRV: undefined }, rule: "a whole number from 0 to 65535" },
+  flags: { types: { CAA: 0 }, rule: "0, or 128 for critical" },
+};
+const numberMembers = ["priority", "weight", "port", "flags"] as const;
+
+const isIn = (value: number, from: number, to: number): boolean =>
+  Number.isInteger(value) && value >= from && value <= to;
+const fits = (member: NumberMember, value: number): boolean =>
+  member === "flags" ? value === 0 || value === 128 : isIn(value, 0, 65_535);
+
+function readNumber(member: NumberMember, input: RecordInput): { value?: number } | { fault: string } {
+  const { types, rule } = rules[member];
+  const given = input[member];
+  if (!(input.type in types)) {
+    return given === undefined ? {} : { fault: `${member} is only for ${Object.keys(types).join(" and ")} records` };
+  }
+  const value = given ?? types[input.type];
+  if (value === undefined) return { fault: `${member} is required for ${input.type} records: ${rule}` };
+  return fits(member, value) ? { value } : { fault: `${member} must be ${rule}` };
+}
+
+function readTag({ type, tag }: RecordInput): { value?: string } | { fault: string } {
+  if (type !== "CAA") return tag === undefined ? {} : { fault: "tag is only for CAA records" };
+  const known = caaTags.join(", ");
+  if (tag === undefined) return { fault: `tag is required for CAA records: one of ${known}` };
+  const value = tag.trim().toLowerCase();
+  return caaTags.includes(value) ? { value } : { fault: `tag must be one of ${known}` };
+}
+
+/** Reads all members but name and value: each is there if and only if the type has it. */
+function readMembers(input: RecordInput): { members: Members; faults: RecordFault[] } {
+  const { ttl = defaultTtl } = input;
+  const members: Members = { ttl };
+  const faults: RecordFault[] = [];
+  if (!isIn(ttl, shortestTtl, longestTtl)) {
+    faults.push({
+      member: "ttl",
+      message: `ttl must be a whole number of seconds from ${shortestTtl} to ${longestTtl}`,
+    });
+  }
+  for (const member of numberMembers) {
+    const read = readNumber(member, input);
+    if ("fault" in read) faults.push({ member, message: read.fault });
+    else if (read.value !== undefined) members[member] = read.value;
+  }
+  const tag = readTag(input);
+  if ("fault" in tag) faults.push({ member: "tag", message: tag.fault });
+  else if (tag.value !== undefined) members.tag = tag.value;
+  return { members, faults };
+}
+
+/** What a type has against a name that is one. */
+function ownerFault({ type }: RecordInput, name: string, zone: string): string | undefined {
+  if (type === "CNAME" && name === "@") {
+    return `${zone} itself cannot be a CNAME, because it has other records: use A and AAAA records, or a name such as www`;
+  }
+  if (type === "NS" && name === "@") {
+    return `The nameservers of ${zone} itself are set: an NS record delegates a name below it, such as sub`;
+  }
+  if (type === "NS" && name.startsWith("*")) return "A wildcard cannot be delegated: write the name to delegate";
+  if (type === "SRV" && !/^_[a-z0-9-]+\._[a-z0-9-]+(?:\.|$)/.test(name)) {
+    return "The name of an SRV record is its service and protocol, such as _sip._tcp or _sip._tcp.sub";
+  }
+  return undefined;
+}
+
+function readName(input: RecordInput, zone: string): Reading {
+  const read = readRecordName(input.name, zone);
+  if ("fault" in read) return read;
+  const fault = ownerFault(input, read.value, zone);
+  return fault === undefined ? read : { fault };
+}
+
+/**
+ * Reads a record as a customer writes it, for a zone named in lower-case A-labels, into its one normal form, or says
+ * all that is wrong with it. Reading a normal form gives it again. Spaces around names and values do not matter, but
+ * in the text of TXT records. Addresses may be of any network, private ones too: people do point names at them.
+ * What other records have against it is `conflictOf`'s to say.
+ */
+export function parseRecord(input: RecordInput, zone: string): { record: ParsedRecord } | { faults: RecordFault[] } {
+  const { members, faults: memberFaults } = readMembers(input);
+  const name = readName(input, zone);
+  const ownName = "fault" in name ? undefined : name.value;
+  const value = readValue(input, { name: ownName, zone, tag: members.tag });
+  const faults: RecordFault[] = [...memberFaults];
+  if (input.type === "MX" && "value" in value && value.value === "." && (members.priority ?? 0) !== 0) {
+    faults.unshift({
+      member: "priority",
+      message: 'priority must be 0 beside the value ".", which refuses all mail (RFC 7505)',
+    });
+  }
+  if ("fault" in value) faults.unshift({ member: "value", message: value.fault });
+  if ("fault" in name) faults.unshift({ member: "name", message: name.fault });
+  if (faults.length > 0 || "fault" in name || "fault" in value) return { faults };
+  return { record: { name: name.value, type: input.type, value: value.value, ...members } };
+}

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { covers, scopesHeld } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import type { Reading } from "../../core/reading.ts";
+import type { Reading } from "../../core/quote.ts";
 import { splitName } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Context } from "../../http/route.ts";
@@ -12,9 +12,8 @@ import type { StoredDomain } from "../domain.ts";
 import { domainByRef, scopesOfDomain } from "../find.ts";
 import { visibleDomains } from "../list.ts";
 import { DomainRef } from "../name.ts";
-import { absoluteName, readRecordName } from "./record-name.ts";
-import { recordsIn, recordsOf, StoredRecord, type DnsRecord } from "./stored-record.ts";
-import { recordViews } from "./view.ts";
+import { absoluteName, readRecordName } from "./names.ts";
+import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf } from "./stored-record.ts";
 
 /** The name of a record in its one spelling, be it relative or whole: a final dot makes no difference here. */
 const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");

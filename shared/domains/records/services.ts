@@ -1,5 +1,5 @@
-import { clock } from "../../core/clock.ts";
 import { createLog } from "../../core/log.ts";
+import { clock } from "../../core/time.ts";
 import { runtime } from "../../http/runtime.ts";
 import { dns } from "../../providers/dns/factory.ts";
 import { openTable } from "../../table/table.ts";

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-import { shown } from "../../core/reading.ts";
-import { domainSpecFault } from "./spf-domain.ts";
+import { shown } from "../../core/quote.ts";
+import { domainSpecFault } from "./names.ts";
 
 const mostLookups = 10;
 const longestRecord = 1_024;

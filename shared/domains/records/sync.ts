@@ -8,7 +8,7 @@ import { moveDue } from "../../table/due.ts";
 import type { Table } from "../../table/table.ts";
 import { everything, getZone, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
 import { parsedOf } from "./plan.ts";
-import { rrsetsOf } from "./rrsets.ts";
+import { rrsetsOf } from "./record.ts";
 import { recordsIn } from "./stored-record.ts";
 
 export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };

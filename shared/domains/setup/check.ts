@@ -6,9 +6,8 @@ import { newDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { domainViews } from "../view.ts";
 import { planActivation, recheckMs } from "./activate.ts";
-import { expectedRecords } from "./expected.ts";
 import { checkNs, mailChecks } from "./health.ts";
-import type { Check } from "./mail-checks.ts";
+import { type Check, expectedRecords } from "./mail-checks.ts";
 import { becoming, later, systemMover, type DomainWork } from "./work.ts";
 
 const minuteMs = 60_000;

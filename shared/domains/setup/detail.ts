@@ -3,11 +3,10 @@ import * as z from "zod";
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
 import type { Context } from "../../http/route.ts";
-import { firstMailboxes } from "../../mail/mailboxes/first.ts";
+import { firstMailboxes } from "../../mail/mailboxes/lookup.ts";
 import { Domain, type StoredDomain } from "../domain.ts";
 import { scopesOfDomain } from "../find.ts";
-import { DnsRecord, recordsIn } from "../records/stored-record.ts";
-import { recordView } from "../records/view.ts";
+import { DnsRecord, recordView, recordsIn } from "../records/stored-record.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 

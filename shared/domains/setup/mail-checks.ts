@@ -1,9 +1,14 @@
 import type { Answer, Found, Resolver } from "../../dns/answer.ts";
+import type { Reader } from "../../table/table.ts";
+import type { StoredDomain } from "../domain.ts";
+import { Dkim, dkimKey } from "../records/dkim-keys.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { isSpf } from "../records/spf.ts";
+import { systemRecords } from "../records/system-records.ts";
+import { sendersOf } from "./spf.ts";
 
 /** What a check looks at. */
-export type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
+type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
 
 /** What came of a check. `unknown` says nothing about the domain: it could not be found out. */
 export type Check = {
@@ -134,4 +139,13 @@ export async function checkBlocklists({ resolver, domain }: Asked, zones: readon
   const isClear = answers.every(({ status }) => status === "absent" || status === "none");
   if (isClear) return { name, status: "pass", message: "It is on none of the lists." };
   return { name, status: "unknown", message: "A list does not say." };
+}
+
+/** The records a domain has to have for its mail to work; none before it has a key of its own. */
+export async function expectedRecords(table: Reader, domain: StoredDomain): Promise<ParsedRecord[] | undefined> {
+  const [dkim, senders] = await Promise.all([
+    table.get(dkimKey(domain.account_id, domain.id), Dkim),
+    sendersOf(table, domain),
+  ]);
+  return dkim && systemRecords(domain, dkim, senders);
 }

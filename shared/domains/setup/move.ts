@@ -4,10 +4,9 @@ import type { Context } from "../../http/route.ts";
 import { appendRows, readHeads, readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainCountWrite } from "../../workspaces/workspaces.ts";
-import { domainKind, domainsIn, type Domain, type StoredDomain } from "../domain.ts";
+import { domainCountWrite } from "../../workspaces/workspace.ts";
+import { type Domain, type StoredDomain, domainKind, domainsIn, notReady } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { notReady } from "../not-ready.ts";
 import { domainViews } from "../view.ts";
 import { becoming } from "./work.ts";
 

@@ -4,10 +4,9 @@ import { dueWrite } from "../../table/due.ts";
 import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainCountWrite } from "../../workspaces/workspaces.ts";
-import { domainsIn, domainsOf, nameKey, type StoredDomain, type Warning } from "../domain.ts";
+import { domainCountWrite } from "../../workspaces/workspace.ts";
+import { type StoredDomain, type Warning, domainQueue, domainsIn, domainsOf, nameKey } from "../domain.ts";
 import { holderWrite } from "../holder.ts";
-import { domainQueue } from "../queues.ts";
 import { newZone } from "../zone.ts";
 import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
 

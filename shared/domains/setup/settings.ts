@@ -4,20 +4,58 @@ import { change } from "../../changes/kind.ts";
 import { InvalidInput, notFound } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { isSame } from "../../core/same.ts";
+import { textFault } from "../../core/text.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import { tagsAmong } from "../../tags/tag.ts";
-import { DmarcPolicy, domainKind, type StoredDomain } from "../domain.ts";
+import { DmarcPolicy, type StoredDomain, domainKind, notReady } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { notReady } from "../not-ready.ts";
-import { parsedOf, planRecords, type RecordEdit } from "../records/plan.ts";
+import { isSpecialUse, readName } from "../name.ts";
+import { type RecordEdit, parsedOf, planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
 import { dmarcRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 import { domainDetail } from "./detail.ts";
-import { RedirectUrl } from "./redirect-url.ts";
 import { becoming } from "./work.ts";
+
+const longest = 2_048;
+const example = "Write a full address such as https://www.example.com/";
+
+/** What RFC 3986 has no place for and the URL parser of browsers mends or drops without a word. */
+const mended = /[\s\\<>"^`{|}]/u;
+
+/** What is wrong with where a redirect leads, as one sentence without its period; undefined when nothing is. */
+function fault(given: string): string | undefined {
+  const odd = mended.exec(given)?.[0];
+  const unseen = textFault(given);
+  if (unseen !== undefined) return unseen;
+  if (odd !== undefined) return `An address has no ${odd.trim() === "" ? "spaces" : odd}`;
+  const [, authority = ""] = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(given) ?? [];
+  if (authority === "" || !URL.canParse(given)) return example;
+  if (authority.includes("@")) return "Leave the user name and password out of the address";
+  const [, host = ""] = /^(.*?)(?::\d*)?$/.exec(authority) ?? [];
+  if (host.startsWith("[")) return "Write a name as the host, not an IP address";
+  const read = readName(host);
+  if ("fault" in read) return read.fault;
+  if (isSpecialUse(read.name)) return `${read.name} is not on the public internet`;
+  return new URL(given).hostname.replace(/\.$/, "") === read.name ? undefined : example;
+}
+
+/**
+ * Where a website redirects to, as the URL Standard of browsers writes it: http or https, a public name as its host, no
+ * credentials. What the parser would mend is refused, as others would read it otherwise.
+ */
+export const RedirectUrl = z
+  .string()
+  .max(longest, { abort: true })
+  .superRefine((given, context) => {
+    const message = fault(given);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  })
+  .overwrite((given) => URL.parse(given)?.href ?? given)
+  .refine((href) => href.length <= longest, { error: `Encoded, the address has more than ${longest} characters` })
+  .meta({ format: "uri" });
 
 const Email = z.email().max(254).toLowerCase();
 

@@ -10,8 +10,7 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKey, type StoredDomain } from "../domain.ts";
-import { domainQueue } from "../queues.ts";
+import { type StoredDomain, domainKey, domainQueue } from "../domain.ts";
 
 /** What moves domains on: of the outside world, and the table. */
 export type DomainWork = {

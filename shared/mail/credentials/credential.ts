@@ -6,8 +6,7 @@ import { line } from "../../core/text.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
-import type { Family } from "../scoped/family.ts";
-import { MailScopeType, scopeKey, type MailScope } from "../scoped/scope.ts";
+import { type Family, type MailScope, MailScopeType, scopeKey } from "../scoped/family.ts";
 
 /*
  * Access patterns

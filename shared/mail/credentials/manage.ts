@@ -6,13 +6,11 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { appendRows } from "../../table/ranked-list.ts";
 import type { Reader, Table } from "../../table/table.ts";
-import { loginKey } from "../mailboxes/login-key.ts";
-import { hashPassword, newPassword, passwordTag } from "../mailboxes/password.ts";
+import { hashPassword, loginKey, newPassword, passwordTag } from "../mailboxes/password.ts";
 import { placeFor } from "../scoped/add.ts";
-import { scopedById, scopedKey } from "../scoped/family.ts";
+import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
 import { listScoped } from "../scoped/list.ts";
 import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
-import type { MailScope } from "../scoped/scope.ts";
 import { credentialKind, credentials, masterKey, type Credential, type StoredCredential } from "./credential.ts";
 
 export type NewCredential = Credential & { generated_secret?: string };

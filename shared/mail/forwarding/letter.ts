@@ -1,4 +1,4 @@
-import { escaped } from "../../core/html.ts";
+import { escaped } from "../../core/text.ts";
 import type { Letter } from "../../providers/mail/mail.ts";
 
 /** Whose mail is to be copied: all of it, or that of domains by their names, and of others whose names are not told. */

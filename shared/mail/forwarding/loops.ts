@@ -3,7 +3,7 @@ import { Problem } from "../../core/errors.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
-import { scopesAround, type MailScope } from "../scoped/scope.ts";
+import { scopesAround, type MailScope } from "../scoped/family.ts";
 import { placesIn } from "./here.ts";
 import { placeKey, StoredPlace } from "./rule.ts";
 

@@ -1,8 +1,8 @@
 import { change } from "../../changes/kind.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
+import type { MailScope } from "../scoped/family.ts";
 import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
-import type { MailScope } from "../scoped/scope.ts";
 import { currentRule } from "./manage.ts";
 import { endedWrites, getProof } from "./proof.ts";
 import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";

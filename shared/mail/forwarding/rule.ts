@@ -4,8 +4,7 @@ import { defineKind } from "../../changes/kind.ts";
 import { Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { scopedInPath, type Family } from "../scoped/family.ts";
-import { MailScopeType, scopeKey, type MailScope } from "../scoped/scope.ts";
+import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } from "../scoped/family.ts";
 
 /*
  * Access patterns

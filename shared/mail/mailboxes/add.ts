@@ -5,8 +5,8 @@ import { domainById, scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
-import { newLogin } from "./login.ts";
 import { anyLocal, type Mailbox } from "./mailbox.ts";
+import { newLogin } from "./password.ts";
 import { AddressTaken, mailboxHeads, planMailboxes, requireTaking, type Person } from "./plan.ts";
 import { mailboxViewsIn } from "./view.ts";
 

@@ -5,11 +5,10 @@ import { visibleDomains } from "../../domains/list.ts";
 import { readHeads, rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item } from "../../table/writes.ts";
-import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./among.ts";
 import type { FoundMailbox } from "./find.ts";
-import type { MailboxFilter } from "./list.ts";
+import { type MailboxFilter, isFound } from "./list.ts";
+import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
 import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
-import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 const chunk = 250;

@@ -3,21 +3,37 @@ import type * as z from "zod";
 import { covers } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
-import { spanOf, type PageQuery } from "../../core/page.ts";
-import { totalOf, type Source } from "../../core/sources.ts";
+import { type PageQuery, type Source, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
 import { domainsAmong } from "../../domains/among.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { domainsAtOnce } from "../../domains/list.ts";
-import { DomainRef } from "../../domains/name.ts";
+import { DomainRef, unicodeOf } from "../../domains/name.ts";
 import type { Context } from "../../http/route.ts";
-import { atOneMoment, ListChanged, type Moment } from "../../table/moment.ts";
+import { ListChanged, type Moment, atOneMoment } from "../../table/moment.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
+import { accountSources, domainSources, singleSources } from "./lookup.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
-import { isFound } from "./search.ts";
-import { accountSources, domainSources, singleSources } from "./sources.ts";
 import { mailboxViews } from "./view.ts";
+
+type Searched = { local_part: string; first_name: string; last_name: string };
+
+const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
+
+/**
+ * Whether a mailbox of a domain has a text in its address, in either form of that, or in a name; a whole address is
+ * that of one mailbox. Case, width and composition make no difference.
+ */
+export function isFound({ local_part, first_name, last_name }: Searched, domain: string, search: string): boolean {
+  const address = readAddress(search);
+  if (address) return address.local === local_part && address.domain === domain;
+  const text = folded(search);
+  const forms = domain.includes("xn--") ? [domain, unicodeOf(domain)] : [domain];
+  return (
+    forms.some((form) => `${local_part}@${form}`.includes(text)) || folded(`${first_name} ${last_name}`).includes(text)
+  );
+}
 
 /** What narrows a list of mailboxes; all that is given must hold. */
 export const mailboxQuery = {

@@ -1,5 +1,12 @@
-import { argon2 as argon2Callback, createHmac, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { argon2 as argon2Callback, createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
+
+import * as z from "zod";
+
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Table } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import type { Login } from "./mailbox.ts";
 
 const argon2 = promisify(argon2Callback);
 
@@ -56,3 +63,65 @@ export async function isPassword(password: string, hash: string): Promise<boolea
  */
 export const passwordTag = (key: Buffer, password: string): string =>
   createHmac("sha256", key).update(password.normalize("NFC")).digest("hex").slice(0, 16);
+
+/*
+ * Access patterns
+ *   what an account's passwords are tagged with, sealed   ACCOUNT#<id> / LOGIN_KEY
+ */
+const keyOf = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LOGIN_KEY" });
+
+const Stored = z.object({ sealed: z.string() });
+
+const keptAccounts = 1_000;
+const kept = new Map<string, Promise<Buffer>>();
+
+type LoginServices = { table: Table; secrets: Secrets };
+
+/** The key that an account's passwords are tagged with: made at first, opened once a process. 503. */
+export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
+  const known = kept.get(accountId);
+  if (known) return known;
+  const opened = openOrMake(accountId, work);
+  kept.set(accountId, opened);
+  opened.catch(() => kept.delete(accountId));
+  const [oldest] = kept.keys();
+  if (kept.size > keptAccounts && oldest !== undefined) kept.delete(oldest);
+  return opened;
+}
+
+async function openOrMake(accountId: string, { table, secrets }: LoginServices): Promise<Buffer> {
+  const context = { account_id: accountId, purpose: "login_key" };
+  const found = await table.get(keyOf(accountId), Stored);
+  if (found) return Buffer.from(await secrets.open(found.sealed, context), "base64");
+  const made = randomBytes(32);
+  const sealed = await secrets.seal(made.toString("base64"), context);
+  const put = await table.attempt({ put: { ...keyOf(accountId), sealed }, if: "absent" });
+  if (put.done) return made;
+  // Somebody else made one meanwhile.
+  const theirs = await table.get(keyOf(accountId), Stored);
+  if (!theirs) throw new Error("the login key was there and is gone");
+  return Buffer.from(await secrets.open(theirs.sealed, context), "base64");
+}
+
+type Place = { account_id: string; domain_id: string; local_part: string };
+
+/**
+ * What a mailbox's sealed password is bound to: its account and its address, which no other mailbox has while it is
+ * there. Hashed, as AWS logs it.
+ */
+export const sealContext = ({ account_id, domain_id, local_part }: Place): Record<string, string> => ({
+  account_id,
+  mailbox: createHash("sha256").update(`${domain_id}/${local_part}`).digest("hex"),
+  purpose: "mailbox_password",
+});
+
+/** A new password nobody has seen: its hash, and a sealed copy to be revealed once. 503. */
+export async function newLogin(mailbox: Place, work: LoginServices): Promise<Login> {
+  const password = newPassword();
+  const [hash, sealed, key] = await Promise.all([
+    hashPassword(password),
+    work.secrets.seal(password, sealContext(mailbox)),
+    loginKey(mailbox.account_id, work),
+  ]);
+  return { hash, sealed, tag: passwordTag(key, password) };
+}

@@ -1,7 +1,6 @@
 import { change, type Change } from "../../changes/kind.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
-import { domainKey, type StoredDomain } from "../../domains/domain.ts";
-import { notReady } from "../../domains/not-ready.ts";
+import { type StoredDomain, domainKey, notReady } from "../../domains/domain.ts";
 import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";

@@ -10,8 +10,8 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
 import { becoming, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
-import { newLogin, sealContext } from "./login.ts";
 import { mailboxKind } from "./mailbox.ts";
+import { newLogin, sealContext } from "./password.ts";
 import { mailboxCore } from "./view.ts";
 
 const Server = (what: string) =>

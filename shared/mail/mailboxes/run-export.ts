@@ -3,10 +3,9 @@ import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
 import type { Files } from "../../providers/files/files.ts";
 import type { Table } from "../../table/table.ts";
-import { csvHeader, csvLines } from "./csv.ts";
+import { csvHeader, csvLines } from "./bulk.ts";
 import { eachMailbox } from "./each.ts";
-import { exportKind } from "./export-kind.ts";
-import { exportKey, StoredExport } from "./stored-export.ts";
+import { StoredExport, exportKey, exportKind } from "./export.ts";
 
 const permissionsOf = ({ everything, grants }: StoredExport["permissions"]): Permissions => ({
   member: true,

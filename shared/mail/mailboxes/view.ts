@@ -3,7 +3,7 @@ import * as z from "zod";
 import { domainsAmong } from "../../domains/among.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import type { Reader } from "../../table/table.ts";
-import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspaces.ts";
+import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
 
 type Home = Pick<StoredDomain, "id" | "name">;

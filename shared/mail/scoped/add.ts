@@ -1,13 +1,11 @@
 import { InvalidInput, Problem } from "../../core/errors.ts";
-import { domainKey, noSuchDomain } from "../../domains/domain.ts";
+import { domainKey, noSuchDomain, notReady } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
-import { notReady } from "../../domains/not-ready.ts";
 import { readList, type ListState } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainCountWrite } from "../../workspaces/workspaces.ts";
-import type { Family, Scoped } from "./family.ts";
-import { scopeKey, type MailScope } from "./scope.ts";
+import { domainCountWrite } from "../../workspaces/workspace.ts";
+import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
  * The list as it takes one more for a scope, and what fails the transaction once that scope is gone. 409

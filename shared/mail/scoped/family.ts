@@ -1,11 +1,54 @@
+import * as z from "zod";
+
 import type { Capability } from "../../auth/capabilities.ts";
-import { ordinalOf } from "../../core/ids.ts";
-import { domainById } from "../../domains/find.ts";
+import type { Scope } from "../../auth/permissions.ts";
+import { InvalidInput } from "../../core/errors.ts";
+import { Id, ordinalOf } from "../../core/ids.ts";
+import { noSuchDomain } from "../../domains/domain.ts";
+import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
+import { DomainRef } from "../../domains/name.ts";
 import type { Located, Subject } from "../../http/route.ts";
-import { rowKey, type List } from "../../table/ranked-list.ts";
+import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
-import { scopesOfScoped, type MailScope } from "./scope.ts";
+import { findWorkspace } from "../../workspaces/workspace.ts";
+
+/*
+ * Access patterns
+ *   what applies to a scope   ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
+ */
+
+export const MailScopeType = z.enum(["account", "workspace", "domain"]);
+
+/** What something applies to: the mail of the account, of a workspace, or of a domain. */
+export type MailScope = { type: z.output<typeof MailScopeType>; id: string };
+
+/** Where something stands among what applies to its scope; with no id, where those begin. */
+export const scopeKey = (accountId: string, prefix: string, { type, id }: MailScope, ownId = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `${prefix}#${type}#${id}#${ownId}`,
+});
+
+/** No id of anything: stands in where there is none. */
+const nothing = "00000000-0000-8000-8000-000000000000";
+
+/** The scopes that a domain's mail is in, widest first; of a domain that is not there, scopes that nothing applies to. */
+export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): MailScope[] => [
+  { type: "account", id: accountId },
+  { type: "workspace", id: domain?.workspace_id ?? nothing },
+  { type: "domain", id: domain?.id ?? nothing },
+];
+
+/** What something that applies to a scope is inside of, for grants narrowed to that; itself first. */
+export const scopesOfScoped = (
+  type: "credential" | "forwarding",
+  { id, scope_type, scope_id }: Scoped,
+  workspaceOfDomain?: string,
+): Scope[] => [
+  { type, id },
+  ...(scope_type === "account" ? [] : [{ type: scope_type, id: scope_id }]),
+  ...(workspaceOfDomain === undefined ? [] : [{ type: "workspace" as const, id: workspaceOfDomain }]),
+];
 
 export type Scoped = { id: string; scope_type: MailScope["type"]; scope_id: string };
 
@@ -65,3 +108,36 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   within: [family.type, "domain", "workspace"],
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });
+
+/** The members of a body that say what something applies to; with neither of them, to the whole account. */
+export const scopeMembers = {
+  domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
+  workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
+};
+
+type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefined };
+type ScopeInput = { params: { account_id: string }; body: ScopeBody };
+
+/** What the body of a route narrows something to: a domain, a workspace, or nothing, which is the account. */
+export const scopeInBody: Subject<ScopeInput, MailScope> = {
+  within: ["domain", "workspace"],
+  at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],
+  missing: noSuchDomain.replace("domain", "domain or workspace"),
+  find: async ({ params: { account_id }, body }, table) => {
+    if (body.domain !== undefined) {
+      const domain = await domainByRef(table, account_id, body.domain);
+      return domain && { id: domain.id, scopes: scopesOfDomain(domain), thing: { type: "domain", id: domain.id } };
+    }
+    const { workspace_id: id } = body;
+    if (id === undefined) return { id: account_id, scopes: [], thing: { type: "account", id: account_id } };
+    const scope = { type: "workspace" as const, id };
+    return (await findWorkspace(table, account_id, id)) && { id, scopes: [scope], thing: scope };
+  },
+};
+
+/** 422 for a body that names a domain and a workspace. */
+export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
+  if (domain === undefined || workspace_id === undefined) return;
+  const msg = "Give either a domain or a workspace";
+  throw new InvalidInput([{ loc: ["body", "workspace_id"], msg, type: "value_error" }]);
+}

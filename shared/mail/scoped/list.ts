@@ -3,8 +3,7 @@ import { spanOf, type PageQuery } from "../../core/page.ts";
 import { domainsAmong } from "../../domains/among.ts";
 import type { Context } from "../../http/route.ts";
 import { readRows } from "../../table/ranked-list.ts";
-import type { Family, Scoped } from "./family.ts";
-import { scopesOfScoped } from "./scope.ts";
+import { type Family, type Scoped, scopesOfScoped } from "./family.ts";
 
 /** A page of those the principal sees that `keep` keeps, oldest first. */
 export async function listScoped<T extends Scoped>(

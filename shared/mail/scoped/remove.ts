@@ -4,8 +4,7 @@ import { planRevocation, assignmentsOn } from "../../grants/assignments.ts";
 import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { scopedKey, type Family, type Scoped } from "./family.ts";
-import { scopeKey, type MailScope } from "./scope.ts";
+import { type Family, type MailScope, type Scoped, scopeKey, scopedKey } from "./family.ts";
 
 type Planned = { writes: Write[]; changes: Change[] };
 export type Purge = Planned & { isAll: boolean };

@@ -2,7 +2,7 @@ import type { Reader } from "../../table/table.ts";
 import { placesIn, type Place } from "../forwarding/here.ts";
 import { isSameScope, placesOf } from "../forwarding/loops.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
-import { scopesAround, type MailScope } from "../scoped/scope.ts";
+import { scopesAround, type MailScope } from "../scoped/family.ts";
 
 /** A copy of a mail: for a mailbox of the account by its id, or for an address elsewhere. */
 export type MailCopy = { address: string; mailbox_id: string | null };

@@ -4,8 +4,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
-import { failureResponse, type Response } from "../../http/answer.ts";
 import { sideDoor } from "../../http/internal.ts";
+import { failureResponse, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
 import { mailSecret } from "../../providers/mail/secret.ts";
 import { secretsHere } from "../../providers/secrets/here.ts";

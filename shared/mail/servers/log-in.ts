@@ -6,10 +6,8 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
 import { credentials, masterKey, StoredMaster } from "../credentials/credential.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
-import { loginKey } from "../mailboxes/login-key.ts";
-import { isPassword, nobodysHash, passwordTag } from "../mailboxes/password.ts";
-import { scopedKey } from "../scoped/family.ts";
-import { scopesAround } from "../scoped/scope.ts";
+import { isPassword, loginKey, nobodysHash, passwordTag } from "../mailboxes/password.ts";
+import { scopedKey, scopesAround } from "../scoped/family.ts";
 import { findRecipient, type Recipient } from "./find-account.ts";
 
 export type Protocol = "smtp" | "imap";

@@ -1,4 +1,4 @@
-import type { Environment } from "../../core/env.ts";
+import type { Environment } from "../../core/environment.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedFiles } from "./embedded.ts";
 import { type Files, contentTypeOf } from "./files.ts";

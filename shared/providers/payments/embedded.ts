@@ -1,4 +1,4 @@
-import { clock } from "../../core/clock.ts";
+import { clock } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import { addCheckout, getStored, statusOf, type StoredCheckout } from "./embedded-checkout.ts";
 import { readPaymentEvent } from "./payment-event.ts";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 
-import { clock } from "../../core/clock.ts";
-import { Timestamp } from "../../core/time.ts";
+import { Timestamp, clock } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
 import type { RegistrarOperation } from "./registrar.ts";

@@ -1,4 +1,4 @@
-import { clock } from "../../core/clock.ts";
+import { clock } from "../../core/time.ts";
 import type { Registrar } from "./registrar.ts";
 import { call, connectDomains, type Domains } from "./route53-client.ts";
 import { offers } from "./route53-offers.ts";

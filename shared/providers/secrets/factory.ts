@@ -1,4 +1,4 @@
-import type { Environment } from "../../core/env.ts";
+import type { Environment } from "../../core/environment.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { masterKey, StoredMaster } from "../../../shared/mail/credentials/credential.ts";
 import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
-import type { MailScope } from "../../../shared/mail/scoped/scope.ts";
+import type { MailScope } from "../../../shared/mail/scoped/family.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";

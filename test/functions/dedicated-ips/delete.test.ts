@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { ipQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import { beginWrites, operationKey, readOperation } from "../../../shared/dedicated-ips/operation.ts";
-import { ipQueue } from "../../../shared/dedicated-ips/queues.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
 import { readDue } from "../../../shared/table/due.ts";
 import { afterReading } from "../../support/between.ts";

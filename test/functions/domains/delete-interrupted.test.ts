@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { advanceDomain } from "../../../functions/workers/advance.ts";
+import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
 import { leftOf, remove } from "../../support/domain-deletions.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseRecord } from "../../../shared/domains/records/record-input.ts";
+import { parseRecord } from "../../../shared/domains/records/input.ts";
 import { getZone } from "../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../shared/providers/dns/dns.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { advanceDomain } from "../../../functions/workers/advance.ts";
+import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { domainKey, holderKey, type Domain } from "../../../shared/domains/domain.ts";
 import { readBuyer, readHolder } from "../../../shared/domains/holder.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";

@@ -6,8 +6,8 @@ import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
 import { ensureTable } from "../../../infra/local/engine.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
+import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
-import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/queues.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { dueWrite, readDue } from "../../../shared/table/due.ts";
 import {

@@ -2,16 +2,13 @@ import { randomUUID } from "node:crypto";
 
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
-import { handler } from "../../../functions/workers/advance-domains.ts";
-import { advanceDomain } from "../../../functions/workers/advance.ts";
-import { sweepDomains } from "../../../functions/workers/sweep.ts";
+import { advanceDomain, handler, sweepDomains } from "../../../functions/workers/advance-domains.ts";
 import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
 import { ensureTable } from "../../../infra/local/engine.ts";
 import { changesOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
-import { holderKey } from "../../../shared/domains/domain.ts";
-import { domainQueue } from "../../../shared/domains/queues.ts";
+import { domainQueue, holderKey } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { getZone, zoneKey, zoneQueue } from "../../../shared/domains/zone.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";

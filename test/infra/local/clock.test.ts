@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 
 import { clockPaths } from "../../../infra/local/clock.ts";
-import { clock, setClockAhead } from "../../../shared/core/clock.ts";
+import { clock, setClockAhead } from "../../../shared/core/time.ts";
 import { newFolder } from "../../support/folder.ts";
 import { asking } from "./asking.ts";
 

@@ -6,7 +6,7 @@ import { decomposeUnverifiedJwt } from "aws-jwt-verify/jwt";
 import { expect, test } from "vitest";
 
 import { audience, createIssuer, issuerUrl, openIssuer, type TokenIssuer } from "../../../infra/local/issuer.ts";
-import { readEnvironment } from "../../../shared/core/env.ts";
+import { readEnvironment } from "../../../shared/core/environment.ts";
 import { newFolder } from "../../support/folder.ts";
 
 function verifierOf(issuer: TokenIssuer) {

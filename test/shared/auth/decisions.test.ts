@@ -9,7 +9,7 @@ import { listMembers } from "../../../shared/access/groups/members.ts";
 import { capabilities, type Capability } from "../../../shared/auth/capabilities.ts";
 import { covers, holdsAnywhere } from "../../../shared/auth/permissions.ts";
 import { listAssignments } from "../../../shared/grants/assignments.ts";
-import { workspaceScope } from "../../../shared/workspaces/workspaces.ts";
+import { workspaceScope } from "../../../shared/workspaces/workspace.ts";
 import { isKnown, isSuperAdmin, may, mayAnywhere, placeOf, type Asker } from "../../support/auth-model.ts";
 import { step, type Step } from "../../support/auth-scene.ts";
 import { furnish, take } from "../../support/auth-steps.ts";

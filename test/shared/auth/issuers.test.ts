@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { createIssuer } from "../../../infra/local/issuer.ts";
 import { userVerifier } from "../../../shared/auth/user-token.ts";
-import { readEnvironment } from "../../../shared/core/env.ts";
+import { readEnvironment } from "../../../shared/core/environment.ts";
 
 const subject = "00000000-0000-4000-8000-00000000beef";
 const first = createIssuer();

@@ -12,7 +12,7 @@ import { runAccount, runAll } from "../../../shared/billing/run.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
 import { dayOf, plusDays } from "../../../shared/core/days.ts";
 import { Problem } from "../../../shared/core/errors.ts";
-import { batchQueue } from "../../../shared/domains/queues.ts";
+import { batchQueue } from "../../../shared/domains/domain.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { settle, type Act } from "../../../shared/providers/payments/embedded-checkout.ts";
 import { embeddedPayments } from "../../../shared/providers/payments/embedded.ts";

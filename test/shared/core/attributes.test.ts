@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { Attributes } from "../../../shared/core/attributes.ts";
+import { Attributes } from "../../../shared/core/fields.ts";
 
 const nested = (levels: number): unknown => {
   let value: unknown = 1;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { isKept } from "../../../shared/core/kept-number.ts";
+import { isKept } from "../../../shared/core/number.ts";
 
 test("a number is kept when a double says all of its digits, whatever zeros and exponent it is written with", () => {
   for (const digits of ["0", "-0.0", "1.50", "1e3", "1000000000000000000000", "0.1", "1E-7", "00012"]) {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { networkOf } from "../../../shared/core/network.ts";
+import { networkOf } from "../../../shared/core/ip.ts";
 import { anyString } from "../../support/text.ts";
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { isPublicUnicast } from "../../../shared/core/public-address.ts";
+import { isPublicUnicast } from "../../../shared/core/ip.ts";
 
 /** IANA's IPv4 and IPv6 special-purpose registries and address-space registries: the first and last of each block. */
 const special: [block: string, first: string, last: string][] = [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ReadOnlyReason } from "../../../shared/core/read-only.ts";
+import { ReadOnlyReason } from "../../../shared/core/environment.ts";
 
 test("a reason stops changes, and an empty one does not", () => {
   expect(ReadOnlyReason.parse(" Back at 15:00. ")).toBe("Back at 15:00.");

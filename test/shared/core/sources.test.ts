@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readAcross, totalOf, type Source } from "../../../shared/core/sources.ts";
+import { readAcross, totalOf, type Source } from "../../../shared/core/page.ts";
 
 /** Sources with so many rows each, numbered through, which note how much was asked of them; `gone` rows went since they were counted. */
 function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type ZoneCuts, openZoneCuts } from "../../../shared/dns/zone-cuts.ts";
-import type { Zone } from "../../../shared/dns/zone-servers.ts";
+import { type Zone, type ZoneCuts, openZoneCuts } from "../../../shared/dns/delegation.ts";
 
 const zone = (name: string): Zone => ({ name, endpoints: [], hosts: [] });
 

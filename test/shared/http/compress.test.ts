@@ -3,8 +3,8 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { json } from "../../../shared/http/answer.ts";
 import { codingFor, compressed } from "../../../shared/http/compress.ts";
+import { json } from "../../../shared/http/response.ts";
 import { eventOf, handlerOf, request } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";
 

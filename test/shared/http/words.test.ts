@@ -6,7 +6,7 @@ import { routes } from "../../../functions/routes.ts";
 import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
 import { line } from "../../../shared/core/text.ts";
 import { parseInput } from "../../../shared/http/input.ts";
-import { inWords } from "../../../shared/http/words.ts";
+import { inWords } from "../../../shared/http/validation-messages.ts";
 
 /** Words of a schema language, or of a regular expression, that no person should be told. */
 const jargon =

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { blockOf, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "../../../shared/table/ranks.ts";
+import { blockOf, countBits, holesIn, ordinalAt, withHoles, type Ranks } from "../../../shared/table/ranked-list.ts";
 
 const empty = (next: number): Ranks => ({ next, holes: new Uint8Array(), bitmaps: new Map() });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { bodyOf } from "../../../shared/webhooks/body.ts";
+import { bodyOf } from "../../../shared/webhooks/signing.ts";
 import { eventIn } from "../../support/webhooks.ts";
 
 const event = (data: string, previous: string) =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
-import { successKey } from "../../../shared/webhooks/success.ts";
+import { successKey } from "../../../shared/webhooks/outcome.ts";
 import { sweep } from "../../../shared/webhooks/sweep.ts";
 import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readRetryAfterSeconds } from "../../../shared/webhooks/retry-after.ts";
+import { readRetryAfterSeconds } from "../../../shared/webhooks/schedule.ts";
 
 const now = new Date("2026-11-21T10:00:00Z");
 

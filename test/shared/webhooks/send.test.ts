@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 
 import type { Lookup } from "../../../shared/webhooks/address.ts";
 import { send } from "../../../shared/webhooks/send.ts";
-import { newSecret, sign } from "../../../shared/webhooks/signature.ts";
+import { newSecret, sign } from "../../../shared/webhooks/signing.ts";
 import { certificateFor } from "./certificate.ts";
 import { httpReceiver, httpsReceiver, rawReceiver, type Answering } from "./receiver.ts";
 

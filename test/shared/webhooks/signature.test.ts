@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 
-import { newSecret, sign } from "../../../shared/webhooks/signature.ts";
+import { newSecret, sign } from "../../../shared/webhooks/signing.ts";
 
 const body = '{"type":"workspace.created","data":{"name":"Büro 📮"}}';
 const verified = (secret: string, payload: string, headers: Record<string, string>): boolean => {

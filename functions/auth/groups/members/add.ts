@@ -1,8 +1,7 @@
 import * as z from "zod";
 
-import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
-import { GroupMember, MemberType } from "../../../../shared/access/groups/member-places.ts";
-import { addMember } from "../../../../shared/access/groups/members.ts";
+import { GroupParams } from "../../../../shared/access/groups/group.ts";
+import { GroupMember, MemberType, addMember } from "../../../../shared/access/groups/members.ts";
 import { SubjectId } from "../../../../shared/grants/references.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";

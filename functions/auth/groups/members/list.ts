@@ -1,8 +1,7 @@
 import * as z from "zod";
 
-import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
-import { GroupMember } from "../../../../shared/access/groups/member-places.ts";
-import { listMembers } from "../../../../shared/access/groups/members.ts";
+import { GroupParams } from "../../../../shared/access/groups/group.ts";
+import { GroupMember, listMembers } from "../../../../shared/access/groups/members.ts";
 import { pageOf, pageQuery } from "../../../../shared/core/page.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";

@@ -1,4 +1,4 @@
-import { GroupParams } from "../../../../shared/access/groups/group-view.ts";
+import { GroupParams } from "../../../../shared/access/groups/group.ts";
 import { removeMember } from "../../../../shared/access/groups/members.ts";
 import { Id } from "../../../../shared/core/ids.ts";
 import { http } from "../../../../shared/http/rest.ts";

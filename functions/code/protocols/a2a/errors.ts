@@ -1,4 +1,4 @@
-import type { Response } from "../../../../shared/http/answer.ts";
+import type { Response } from "../../../../shared/http/response.ts";
 import { failure, type Id } from "../json-rpc.ts";
 
 /** The errors of A2A 1.0 (§5.4) and of JSON-RPC 2.0 that this agent answers with: code and reason. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { idOfWords } from "../../../../shared/core/ids.ts";
-import { inWords } from "../../../../shared/http/words.ts";
+import { inWords } from "../../../../shared/http/validation-messages.ts";
 import { CallerId, CodeRequest, type CodeResponse } from "../../envelope.ts";
 import type { Run } from "../../execution/execute.ts";
 import { clip } from "../../language/messages.ts";

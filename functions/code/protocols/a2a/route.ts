@@ -1,7 +1,7 @@
-import { type Response, json } from "../../../../shared/http/answer.ts";
 import { fromStrings, parseInput } from "../../../../shared/http/input.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
+import { type Response, json } from "../../../../shared/http/response.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
 import { CodeRequest, CodeResponse } from "../../envelope.ts";
 import { executeOnce } from "../../execution/replay.ts";

@@ -1,7 +1,7 @@
-import type { Response } from "../../../../shared/http/answer.ts";
 import { isIdempotencyKey } from "../../../../shared/http/input.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
+import type { Response } from "../../../../shared/http/response.ts";
 import { executeOnce } from "../../execution/replay.ts";
 import { clip } from "../../language/messages.ts";
 import { idOf, readMessage, result, type Call } from "../json-rpc.ts";

@@ -1,9 +1,9 @@
 import type * as z from "zod";
 
 import { Problem, problemBody } from "../../../../shared/core/errors.ts";
-import type { Response } from "../../../../shared/http/answer.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
-import { inWords } from "../../../../shared/http/words.ts";
+import type { Response } from "../../../../shared/http/response.ts";
+import { inWords } from "../../../../shared/http/validation-messages.ts";
 import { CodeResponse } from "../../envelope.ts";
 import { execute, refusal } from "../../execution/execute.ts";
 import { executeOnce } from "../../execution/replay.ts";

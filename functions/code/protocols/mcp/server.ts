@@ -1,8 +1,8 @@
 import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
-import { productName } from "../../../../shared/core/product-name.ts";
-import type { Response } from "../../../../shared/http/answer.ts";
+import { productName } from "../../../../shared/core/product.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
+import type { Response } from "../../../../shared/http/response.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { clip } from "../../language/messages.ts";
 import { type Call, type Id, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { productName } from "../../../../shared/core/product-name.ts";
+import { productName } from "../../../../shared/core/product.ts";
 import { catalogue } from "../../catalogue.ts";
 import type { CodeFunction } from "../../catalogue/function.ts";
 import { parametersOf } from "../../catalogue/signature.ts";

@@ -1,4 +1,4 @@
-import type { Response } from "../../../../shared/http/answer.ts";
+import type { Response } from "../../../../shared/http/response.ts";
 import { isDict } from "../../interpreter/values.ts";
 import { clip } from "../../language/messages.ts";
 import { type Id, type Message, errorCodes, failure } from "../json-rpc.ts";

@@ -2,9 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { ipKey } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
+import { ipKey, operationQueue } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
 import { beginWrites, operationKey, readOperation } from "../../../../shared/dedicated-ips/operation.ts";
-import { operationQueue } from "../../../../shared/dedicated-ips/queues.ts";
 import { readDue } from "../../../../shared/table/due.ts";
 import { newWorkspace } from "../../../support/auth.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { advanceDomain } from "../../../../functions/workers/advance.ts";
+import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";

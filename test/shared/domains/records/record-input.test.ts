@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { RecordType } from "../../../../shared/dns/rrset.ts";
-import { parseRecord } from "../../../../shared/domains/records/record-input.ts";
+import { parseRecord } from "../../../../shared/domains/records/input.ts";
 import type { RecordInput } from "../../../../shared/domains/records/record.ts";
 import { inputs, parsed, zone } from "./records.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { absoluteName, readRecordName } from "../../../../shared/domains/records/record-name.ts";
+import { absoluteName, readRecordName } from "../../../../shared/domains/records/names.ts";
 import { zone } from "./records.ts";
 
 const long = "a".repeat(60);

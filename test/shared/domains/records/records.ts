@@ -1,7 +1,7 @@
 import fc from "fast-check";
 
 import { RecordType } from "../../../../shared/dns/rrset.ts";
-import { parseRecord } from "../../../../shared/domains/records/record-input.ts";
+import { parseRecord } from "../../../../shared/domains/records/input.ts";
 import type { ParsedRecord, RecordInput } from "../../../../shared/domains/records/record.ts";
 
 export const zone = "example.com";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { RecordInput } from "../../../../shared/domains/records/record.ts";
-import { dataOf, rrsetsOf } from "../../../../shared/domains/records/rrsets.ts";
+import { type RecordInput, dataOf, rrsetsOf } from "../../../../shared/domains/records/record.ts";
 import { parsed, zone } from "./records.ts";
 
 test.each<[RecordInput, Record<string, unknown>]>([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { recordView } from "../../../../shared/domains/records/view.ts";
+import { recordView } from "../../../../shared/domains/records/stored-record.ts";
 import { hasRevision } from "../../../../shared/domains/zone.ts";
 import { ZoneExists, type Dns, type ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseRecord } from "../../../../shared/domains/records/record-input.ts";
+import { parseRecord } from "../../../../shared/domains/records/input.ts";
 import {
   dmarcRecord,
   reservedFor,

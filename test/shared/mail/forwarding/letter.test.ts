@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { escaped } from "../../../../shared/core/html.ts";
+import { escaped } from "../../../../shared/core/text.ts";
 import { verificationLetter, type Asked, type LetterScope } from "../../../../shared/mail/forwarding/letter.ts";
 
 const asked: Asked = {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { csvHeader, csvLines } from "../../../../shared/mail/mailboxes/csv.ts";
+import { csvHeader, csvLines } from "../../../../shared/mail/mailboxes/bulk.ts";
 import { personName, type Mailbox } from "../../../../shared/mail/mailboxes/mailbox.ts";
 import { readCsv } from "../../../support/csv.ts";
 

@@ -11,7 +11,7 @@ import { nobodysHash } from "../../../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes } from "../../../../shared/mail/mailboxes/plan.ts";
 import { appendRows, readHeads } from "../../../../shared/table/ranked-list.ts";
 import type { Table } from "../../../../shared/table/table.ts";
-import { addWorkspace } from "../../../../shared/workspaces/workspaces.ts";
+import { addWorkspace } from "../../../../shared/workspaces/workspace.ts";
 import { storedAs } from "../../../support/domain-work.ts";
 import { home, person } from "../../../support/mailboxes.ts";
 import { createMemoryStore, openMemoryTable } from "../../../support/memory-table.ts";

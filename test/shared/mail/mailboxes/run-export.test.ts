@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
+import { exportKey, StoredExport } from "../../../../shared/mail/mailboxes/export.ts";
 import { runExport } from "../../../../shared/mail/mailboxes/run-export.ts";
-import { exportKey, StoredExport } from "../../../../shared/mail/mailboxes/stored-export.ts";
 import { embeddedFiles, readEmbedded } from "../../../../shared/providers/files/embedded.ts";
 import type { Files } from "../../../../shared/providers/files/files.ts";
 import { readCsv } from "../../../support/csv.ts";

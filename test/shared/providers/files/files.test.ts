@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { readEnvironment } from "../../../../shared/core/env.ts";
+import { readEnvironment } from "../../../../shared/core/environment.ts";
 import { attachment } from "../../../../shared/providers/files/attachment.ts";
 import { filesOf } from "../../../../shared/providers/files/factory.ts";
 import { newFolder } from "../../../support/folder.ts";

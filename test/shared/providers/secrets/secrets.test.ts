@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readEnvironment } from "../../../../shared/core/env.ts";
+import { readEnvironment } from "../../../../shared/core/environment.ts";
 import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
 
 const newKey = () => randomBytes(32).toString("base64");

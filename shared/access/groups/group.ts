@@ -1,0 +1,310 @@
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+
+import * as z from "zod";
+
+import { AccountParams } from "../../accounts/account.ts";
+import { type GroupsRecord, heightOf, idpNameOf, withAncestors } from "../../accounts/standing.ts";
+import { Capability, RoleKey, capabilities } from "../../auth/capabilities.ts";
+import { ResourceType, capabilitiesOf } from "../../auth/permissions.ts";
+import { change, defineKind } from "../../changes/kind.ts";
+import { Problem, notFound } from "../../core/errors.ts";
+import { Attributes } from "../../core/fields.ts";
+import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
+import { type PageQuery, spanOf } from "../../core/page.ts";
+import { isSame } from "../../core/same.ts";
+import { foldedName, line, lines, orNothing } from "../../core/text.ts";
+import { groupsWrite, readGroups } from "../../grants/holders.ts";
+import { noSuch } from "../../grants/references.ts";
+import type { Context } from "../../http/route.ts";
+import { type List, appendRows, readList, readRows, rowKey } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
+
+export const GroupParams = AccountParams.extend({ group_id: Id.meta({ description: "The group's id." }) });
+
+export const GroupName = line({
+  most: 255,
+  description: "The group's name, unique in the account ignoring case, without a slash.",
+}).regex(/^[^/]*$/, { error: "A slash is not allowed: it separates the names in a path" });
+
+export const GroupDescription = orNothing(lines({ least: 0, most: 2_000, description: "A description for people." }));
+
+export const GroupAttributes = Attributes.nullish().meta({
+  description: "Anything of your own to keep with the group; up to 8 KiB of JSON, 20 levels deep.",
+});
+
+const PermissionContext = z
+  .object({
+    assigned_bundle_keys: z.array(RoleKey).meta({ description: "The roles assigned to the group itself." }),
+    direct_capability_keys: z.array(Capability).meta({ description: "The capabilities granted to the group itself." }),
+    owner_assignments: z
+      .array(z.object({ account_id: Id.meta({ description: "The account." }) }))
+      .meta({ description: "The accounts the group owns." }),
+    resolved_capability_keys: z
+      .array(Capability)
+      .meta({ description: "All that its members hold through it on something: its own and what it inherits." }),
+    status: z.string().meta({ description: "`active`." }),
+    subject_id: Id.meta({ description: "The group's id again." }),
+    subject_type: z.string().meta({ description: "`group`." }),
+  })
+  .meta({ id: "PermissionContext", description: "What being in the group gives." });
+
+export const AuthGroup = z
+  .object({
+    id: Id.meta({ description: "The group's id." }),
+    account_id: Id.meta({ description: "The account it belongs to." }),
+    name: z.string().meta({ description: "The group's name, unique in its account ignoring case." }),
+    idp_name: z
+      .string()
+      .meta({ description: "What the `groups` claim of a token calls it. Never used again for another." }),
+    attributes: z.record(z.string(), z.unknown()).optional().meta({ description: "What was kept with the group." }),
+    description: z.string().nullable().optional().meta({ description: "A description for people." }),
+    idp_account_id: z
+      .string()
+      .nullable()
+      .optional()
+      .meta({ description: "What the identity provider calls the account." }),
+    linked_scopes: z
+      .array(
+        z.object({
+          resource_id: z.string().meta({ description: "The thing." }),
+          resource_type: ResourceType.meta({ description: "What kind of thing it is." }),
+        }),
+      )
+      .optional()
+      .meta({ description: "The things that the group's own grants are narrowed to." }),
+    parent_id: Id.nullable().optional().meta({ description: "The group it is inside of, whose grants it inherits." }),
+    path: z.string().nullable().optional().meta({ description: "The names from the outermost group to this one." }),
+    subgroup_ids: z.array(Id).optional().meta({ description: "The groups directly inside of it." }),
+    permission_context: PermissionContext.optional(),
+  })
+  .meta({ id: "AuthGroup", description: "A group of users and service accounts." });
+
+export const groupKind = defineKind({
+  name: "auth.group",
+  verbs: ["created", "updated", "deleted"],
+  view: AuthGroup,
+  own: AuthGroup.omit({ linked_scopes: true, path: true, subgroup_ids: true, permission_context: true }),
+  seenWith: "auth.manage",
+});
+
+export const StoredGroup = z.object({
+  id: z.string(),
+  account_id: z.string(),
+  name: z.string(),
+  idp_name: z.string(),
+  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  attributes: z.string(),
+  description: z.string().nullable(),
+  version: z.int(),
+});
+export type StoredGroup = z.output<typeof StoredGroup>;
+
+/** The specified group, from what is stored of it, what all groups hold, and the names of those above it. */
+export function groupView(
+  group: StoredGroup,
+  record: GroupsRecord,
+  nameOf: (id: string) => string,
+): z.output<typeof AuthGroup> {
+  const { id, account_id } = group;
+  const lineage = withAncestors(record, [id]);
+  const own = record.groups[id] ?? { grants: [] };
+  const scopes = new Map(own.grants.flatMap(({ scope }) => (scope ? [[`${scope.type} ${scope.id}`, scope]] : [])));
+  return {
+    ...group,
+    attributes: JSON.parse(group.attributes) as Record<string, unknown>,
+    idp_account_id: account_id,
+    linked_scopes: [...scopes.values()].map((scope) => ({ resource_id: scope.id, resource_type: scope.type })),
+    parent_id: own.parent_id ?? null,
+    path: `/${lineage.toReversed().map(nameOf).join("/")}`,
+    // A stored map has no order; ids of groups sort by age.
+    subgroup_ids: Object.keys(record.groups)
+      .filter((child) => record.groups[child]?.parent_id === id)
+      .toSorted(),
+    permission_context: {
+      assigned_bundle_keys: [...new Set(own.grants.flatMap(({ role }) => role ?? []))],
+      direct_capability_keys: [...new Set(own.grants.flatMap(({ capability }) => capability ?? []))],
+      owner_assignments: own.owner_grant_id === undefined ? [] : [{ account_id }],
+      resolved_capability_keys: resolved(record, lineage),
+      status: "active",
+      subject_id: id,
+      subject_type: "group",
+    },
+  };
+}
+
+function resolved(record: GroupsRecord, lineage: readonly string[]): z.output<typeof Capability>[] {
+  const holders = lineage.flatMap((id) => record.groups[id] ?? []);
+  if (holders.some(({ owner_grant_id }) => owner_grant_id !== undefined)) return [...capabilities];
+  const held = new Set(holders.flatMap(({ grants }) => grants.flatMap(capabilitiesOf)));
+  return capabilities.filter((capability) => held.has(capability));
+}
+
+/*
+ * Access patterns
+ *   groups of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#groups
+ *   whether a name is taken                                  ACCOUNT#<id> / GROUP_NAME#<SHA-256 of the folded name>
+ *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (access.ts)
+ */
+export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
+const keyOf = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const nameKey = (accountId: string, name: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `GROUP_NAME#${createHash("sha256").update(foldedName(name)).digest("hex")}`,
+});
+
+const deepest = 16;
+
+type View = z.output<typeof AuthGroup>;
+type AttributesOf = Record<string, unknown>;
+type NewGroup = { name: string; attributes?: AttributesOf | null | undefined; description?: string | null | undefined };
+
+const nameTaken = (found: Record<string, string>) =>
+  new Problem("group_name_taken", "Another group of this account has this name.", {
+    conflicts_with: found["id"] ?? "",
+  });
+
+const claimName = (accountId: string, name: string, id: string): Write => ({
+  put: { ...nameKey(accountId, name), id },
+  if: "absent",
+  orElse: nameTaken,
+});
+
+/** Creates a group that holds nothing; 409 `group_name_taken`. */
+export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<View> {
+  return commit(async () => {
+    const { state } = await readList(table, groupsOf(accountId));
+    const id = idWithOrdinal(state.next);
+    const group: StoredGroup = {
+      id,
+      account_id: accountId,
+      name: input.name,
+      idp_name: idpNameOf(accountId, id),
+      attributes: JSON.stringify(input.attributes ?? {}),
+      description: input.description ?? null,
+      version: 1,
+    };
+    const record = await readGroups(table, accountId);
+    const groups = { ...record.groups, [id]: { grants: [] } };
+    const writes = [
+      ...appendRows(state, [group]),
+      claimName(accountId, group.name, id),
+      groupsWrite(accountId, record, groups),
+    ];
+    const view = groupView(group, { ...record, groups }, () => group.name);
+    return { value: view, writes, changes: [change(groupKind, "created", id, { after: view })] };
+  });
+}
+
+/** The group as it is stored, or 404. */
+export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
+  const group = await table.get(keyOf(accountId, id), StoredGroup);
+  if (group?.id !== id) throw notFound();
+  return group;
+}
+
+/** The views of groups, with the names of everything above them read in one round trip. */
+async function viewsOf(
+  table: Reader,
+  accountId: string,
+  groups: readonly StoredGroup[],
+  record: GroupsRecord,
+): Promise<View[]> {
+  const names = new Map(groups.map(({ id, name }) => [id, name]));
+  const above = groups.flatMap(({ id }) => withAncestors(record, [id])).filter((id) => !names.has(id));
+  const items = await table.getMany(above.map((id) => keyOf(accountId, id)));
+  for (const item of items) {
+    const group = StoredGroup.safeParse(item).data;
+    if (group) names.set(group.id, group.name);
+  }
+  return groups.map((group) => groupView(group, record, (id) => names.get(id) ?? ""));
+}
+
+/** The view of one group, as `record` says what all groups hold. */
+export async function viewOf(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<View> {
+  const [view] = await viewsOf(table, group.account_id, [group], record);
+  if (!view) throw notFound();
+  return view;
+}
+
+/** The group, or 404. */
+export async function getGroup(accountId: string, id: string, { table }: Context): Promise<View> {
+  return viewOf(table, await readGroup(table, accountId, id), await readGroups(table, accountId));
+}
+
+/** A page of the account's groups, oldest first. */
+export async function listGroups(
+  accountId: string,
+  page: PageQuery,
+  { table }: Context,
+): Promise<{ items: View[]; total: number }> {
+  const { rows, total } = await readRows(table, groupsOf(accountId), spanOf(page));
+  const groups = rows.map((row) => StoredGroup.parse(row));
+  return { items: await viewsOf(table, accountId, groups, await readGroups(table, accountId)), total };
+}
+
+type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
+  parent_id?: string | null | undefined;
+};
+
+/**
+ * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all
+ * that the other group gives, so the caller must hold that: 403 `would_escalate`; 409 `group_cycle`.
+ */
+export async function updateGroup(accountId: string, id: string, given: GroupChange, context: Context): Promise<View> {
+  const { table, commit } = context;
+  return commit(async () => {
+    const old = await readGroup(table, accountId, id);
+    const record = await readGroups(table, accountId);
+    const { name = old.name, description = old.description } = given;
+    const attributes = attributesOf(old, given);
+    const { parent_id: parent = null } = record.groups[id] ?? {};
+    if (
+      isSame(old, { name, attributes, description }) &&
+      (given.parent_id === undefined || given.parent_id === parent)
+    ) {
+      const view = await viewOf(table, old, record);
+      return { value: view, writes: [], changes: [], seen: view };
+    }
+    const group = { ...old, name, attributes, description, version: old.version + 1 };
+    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
+    const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
+    const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
+    const groups =
+      given.parent_id === undefined ? undefined : await moved(accountId, id, given.parent_id, record, context);
+    const before = await viewOf(table, old, record);
+    const after = await viewOf(table, group, groups ? { ...record, groups } : record);
+    return {
+      value: after,
+      writes: [row, ...renaming, ...(groups ? [groupsWrite(accountId, record, groups)] : [])],
+      changes: [change(groupKind, "updated", id, { before, after })],
+    };
+  });
+}
+
+/** A group's attributes as they are to be stored: as they are where nothing of them changes. */
+function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupChange): string {
+  const isSame = attributes === undefined || isDeepStrictEqual(attributes ?? {}, JSON.parse(old));
+  return isSame ? old : JSON.stringify(attributes ?? {});
+}
+
+/** The groups once one is moved. What is looked at is what the write's condition holds on to: nothing can be slipped in between. */
+async function moved(
+  accountId: string,
+  id: string,
+  parentId: string | null,
+  record: GroupsRecord,
+  context: Context,
+): Promise<GroupsRecord["groups"]> {
+  const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
+  const above = parentId === null ? [] : withAncestors(record, [parentId]);
+  if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
+  const given = parentId === null ? [] : handedByGroup(record, parentId);
+  await requireToHold(context, accountId, [...given, ...rankOf(handedByGroup(record, id))]);
+  if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
+  if (above.length + heightOf(record, id) > deepest)
+    throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
+  return { ...record.groups, [id]: parentId === null ? group : { ...group, parent_id: parentId } };
+}

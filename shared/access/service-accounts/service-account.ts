@@ -1,0 +1,227 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../accounts/account.ts";
+import { accessKey } from "../../accounts/standing.ts";
+import { type MintedToken, lastUses, mintServiceToken, tokenEnds, tokenWrite } from "../../auth/service-token.ts";
+import { change, defineKind } from "../../changes/kind.ts";
+import { Problem, notFound } from "../../core/errors.ts";
+import { Id, timeOrderedId } from "../../core/ids.ts";
+import { Timestamp } from "../../core/time.ts";
+import { readHeld } from "../../grants/holders.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { handedByServiceAccount, requireToHold } from "../escalation.ts";
+import { planPurge, purgeServiceAccount } from "./deletion.ts";
+
+export const ServiceAccountParams = AccountParams.extend({
+  service_account_id: Id.meta({ description: "The service account's id." }),
+});
+
+export const ServiceAccount = z
+  .object({
+    id: Id.meta({ description: "The service account's id." }),
+    account_id: Id.meta({ description: "The account it belongs to." }),
+    name: z.string().meta({ description: "Its name." }),
+    token_prefix: z.string().meta({ description: "How its token begins, to find it again." }),
+    token_last4: z.string().meta({ description: "How its token ends." }),
+    token_public_id: z.string().meta({ description: "The part of its token that is not secret." }),
+    created_at: Timestamp.meta({ description: "When it was created." }),
+    created_by_user_id: Id.meta({ description: "Who created it." }),
+    expires_at: Timestamp.nullable().meta({ description: "When its token stops working; null for never." }),
+    last_used_at: Timestamp.nullable().meta({ description: "When its tokens were last used, to within an hour." }),
+    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it works." }),
+  })
+  .meta({ id: "ServiceAccount", description: "A principal of its own, for programs." });
+
+export const serviceAccountKind = defineKind({
+  name: "auth.service_account",
+  verbs: ["created", "rotated", "revoked"],
+  view: ServiceAccount,
+  seenWith: "auth.manage",
+});
+
+export const ServiceAccountWithToken = ServiceAccount.extend({
+  token: z.string().meta({ description: "The access token. It is shown this once and kept as a hash." }),
+}).meta({ id: "ServiceAccountWithToken", description: "A service account with its new token." });
+
+/*
+ * Access patterns
+ *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
+ *   what one holds                                                its access record (access.ts)
+ *   its tokens                                                    TOKEN#<public id> (service-token.ts)
+ */
+const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
+
+const Stored = ServiceAccount.extend({
+  /** As of the last rotation; since then its tokens tell. */
+  last_used_at: ServiceAccount.shape.last_used_at.default(null),
+  /** The tokens that may still work, the newest last. */
+  public_ids: z.array(z.string()),
+  version: z.int(),
+});
+type Stored = z.output<typeof Stored>;
+type View = z.output<typeof ServiceAccount>;
+type WithToken = z.output<typeof ServiceAccountWithToken>;
+
+const tokenFields = ({ token, publicId }: MintedToken) => ({
+  token_prefix: token.slice(0, 8),
+  token_last4: token.slice(-4),
+  token_public_id: publicId,
+});
+
+async function read(table: Reader, accountId: string, id: string): Promise<Stored> {
+  const stored = await table.get(keyOf(accountId, id), Stored);
+  if (!stored) throw notFound();
+  return stored;
+}
+
+const put = (stored: Stored): Write => ({
+  put: { ...keyOf(stored.account_id, stored.id), ...stored },
+  if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
+});
+
+type New = {
+  accountId: string;
+  name: string;
+  expiresAt?: string | null | undefined;
+  by: string;
+  now: Date;
+  id?: string;
+};
+
+/** The writes of a new service account that holds nothing, with its first token. */
+export function planServiceAccount(input: New, minted: MintedToken): { stored: Stored; writes: Write[] } {
+  const { accountId, name, by, now, id = timeOrderedId(now), expiresAt = null } = input;
+  const stored: Stored = {
+    id,
+    account_id: accountId,
+    name,
+    ...tokenFields(minted),
+    created_at: now.toISOString(),
+    created_by_user_id: by,
+    expires_at: expiresAt,
+    last_used_at: null,
+    revoked_at: null,
+    public_ids: [minted.publicId],
+    version: 1,
+  };
+  const record: Write = {
+    put: { ...accessKey(accountId, { type: "service_account", id }), grants: [], groups: [], version: 1 },
+    if: "absent",
+  };
+  return { stored, writes: [put(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
+}
+
+/** Creates a service account that holds nothing yet; its token is in the answer and nowhere else. */
+export async function createServiceAccount(
+  accountId: string,
+  input: { name: string; expires_at?: string | null | undefined },
+  { commit, principal, now }: Context,
+): Promise<WithToken> {
+  const minted = mintServiceToken();
+  const { stored, writes } = planServiceAccount(
+    { accountId, name: input.name, expiresAt: input.expires_at, by: principal.id, now: now() },
+    minted,
+  );
+  const changes = [change(serviceAccountKind, "created", stored.id, { after: stored })];
+  return commit(async () => ({ value: { ...stored, token: minted.token }, writes, changes }));
+}
+
+/** All service accounts of an account, oldest first, the revoked ones too. */
+export async function listServiceAccounts(accountId: string, { table }: Context): Promise<View[]> {
+  const { PK } = keyOf(accountId, "");
+  const items = await table.between(PK, keyOf(accountId, "").SK, keyOf(accountId, "~").SK);
+  const stored = items.map((item) => Stored.parse(item));
+  const used = await lastUses(
+    table,
+    stored.flatMap(({ public_ids }) => public_ids),
+  );
+  return stored.map((one) => ({ ...one, last_used_at: lastUse(one, used) }));
+}
+
+/** When any token of a service account was last used, from when its present ones were. */
+function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string, string>): string | null {
+  const uses = [...(last_used_at === null ? [] : [last_used_at]), ...public_ids.flatMap((id) => used.get(id) ?? [])];
+  return uses.toSorted().at(-1) ?? null;
+}
+
+/** How many tokens work at the same time, so that one transaction ends them all. */
+const liveLimit = 20;
+
+/**
+ * Makes a new token; the old ones work for `overlapSeconds` more, or not at all for 0. The caller must hold
+ * all that the service account holds: 403 `would_escalate`. 404, also once it is revoked; 409 `limit_reached`
+ * while very many old ones still work.
+ */
+export async function rotateServiceAccount(
+  accountId: string,
+  id: string,
+  overlapSeconds: number,
+  context: Context,
+): Promise<WithToken> {
+  const { table, commit, now } = context;
+  const minted = mintServiceToken();
+  return commit(async () => {
+    const old = await read(table, accountId, id);
+    if (old.revoked_at !== null) throw notFound();
+    const { handed, unchanged } = await handedByServiceAccount(table, accountId, id);
+    await requireToHold(context, accountId, handed);
+    const at = now();
+    if (old.expires_at !== null && old.expires_at <= at.toISOString()) {
+      throw new Problem("service_account_expired", "It has expired, and so would a new token. Create another one.");
+    }
+    const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
+    const { live, writes } = await tokenEnds(
+      table,
+      old.public_ids,
+      overlapSeconds === 0 ? { revoked: at } : { expires: end },
+      at,
+    );
+    const kept = overlapSeconds === 0 ? [] : live;
+    if (kept.length >= liveLimit) {
+      throw new Problem(
+        "limit_reached",
+        `${liveLimit} of its tokens work already. Rotate without overlap to end them.`,
+      );
+    }
+    const rotated: Stored = {
+      ...old,
+      ...tokenFields(minted),
+      last_used_at: lastUse(old, await lastUses(table, old.public_ids)),
+      public_ids: [...kept, minted.publicId],
+      version: old.version + 1,
+    };
+    const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
+    return {
+      value: { ...rotated, token: minted.token },
+      writes: [put(rotated), token, ...writes, ...unchanged],
+      changes: [change(serviceAccountKind, "rotated", id, { before: old, after: rotated })],
+    };
+  });
+}
+
+/**
+ * Revokes a service account with its tokens, grants and memberships, from the next request on; 404, and 403
+ * `would_escalate` where an owner is revoked by somebody who is none.
+ */
+export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
+  const { table, commit, now } = context;
+  const held = await readHeld(table, accountId, { type: "service_account", id });
+  if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
+  const isPurged = await commit(async () => {
+    const old = await read(table, accountId, id);
+    // What an earlier revocation left, having died half-way, is cleared away by this one.
+    if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
+    if (old.revoked_at !== null) throw notFound();
+    const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
+    const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
+    const purge = await planPurge(table, accountId, id, now());
+    return {
+      value: purge !== undefined,
+      writes: [put(revoked), ...writes, ...(purge?.writes ?? [])],
+      changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked }), ...(purge?.changes ?? [])],
+    };
+  });
+  if (!isPurged) await purgeServiceAccount(context, accountId, id);
+}

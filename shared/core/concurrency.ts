@@ -1,0 +1,34 @@
+/**
+ * Runs `run` for every item, at most `atOnce` at the same time, and answers what came of each in the order of the
+ * items. One that throws does not end the others. Once `isOver` says so none is begun: what is left has no result.
+ */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  run: (item: T) => Promise<R>,
+  isOver: () => boolean = () => false,
+): Promise<PromiseSettledResult<R>[]> {
+  const results: PromiseSettledResult<R>[] = [];
+  const waiting = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, item] of waiting) {
+      if (isOver()) return;
+      const [result] = await Promise.allSettled([run(item)]);
+      results[index] = result;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return results.filter((result) => result !== undefined);
+}
+
+/** The first of every key, then the second of each, and so on; each key's own in their order. */
+export function inTurns<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  const places = new Map<string, number>();
+  const placed = items.map((item) => {
+    const key = keyOf(item);
+    const place = places.get(key) ?? 0;
+    places.set(key, place + 1);
+    return { item, place };
+  });
+  return placed.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
+}

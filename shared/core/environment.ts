@@ -1,0 +1,92 @@
+import * as z from "zod";
+
+/**
+ * Why nothing may be changed for now, as callers are told; an empty text is none. A bare yes or no is refused: who writes
+ * `false` means that everything may be changed, and callers want a reason.
+ */
+export const ReadOnlyReason = z
+  .string()
+  .trim()
+  .max(300)
+  .refine((text) => !/^(?:true|false|yes|no|on|off|0|1)$/i.test(text), {
+    error: "Write the reason that callers are told, or leave it empty for none",
+  })
+  .transform((text) => text || undefined)
+  .optional();
+
+const Issuer = z
+  .strictObject({
+    /** The `iss` claim, compared exactly. */
+    issuer: z.string(),
+    /** Accepted `aud` values. */
+    audience: z.array(z.string()).min(1),
+    /** Where the keys are; `jwks` gives them inline instead, as the embedded issuer does. */
+    jwksUri: z.url({ protocol: /^https$/ }).optional(),
+    jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
+    algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
+    /** `at+jwt` demands RFC 9068 typing; `any` is for providers that do not send it. */
+    typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
+    /** The first issuer's UUID subjects are principal ids as they are; every other subject is hashed with its issuer. */
+    primary: z.boolean().default(false),
+  })
+  .refine(({ jwksUri, jwks }) => (jwksUri === undefined) !== (jwks === undefined), {
+    error: "Give either jwksUri or jwks",
+  });
+export type Issuer = z.output<typeof Issuer>;
+
+function parseJson(text: string, context: z.RefinementCtx): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.issues.push({ code: "custom", input: text, message: "Not JSON" });
+    return z.NEVER;
+  }
+}
+
+export const Environment = z
+  .object({
+    TABLE_NAME: z.string().min(3),
+    ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
+    /** Web origins whose pages may call the API, with commas. */
+    ALLOWED_ORIGINS: z.string().default(""),
+    /** `text` is for people at a terminal. */
+    LOG_FORMAT: z.enum(["json", "text"]).default("json"),
+    LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+    /** Why nothing may be changed for now, as callers are told; not set means that everything may. */
+    READ_ONLY: ReadOnlyReason,
+    /** Whether webhooks may lead to this machine, over plain HTTP too; for development and tests. */
+    WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
+    /** What secrets are sealed with, for functions that seal: a KMS key's id or ARN, or 32 bytes as base64. */
+    SECRETS_KEY_ID: z.string().min(1).optional(),
+    SECRETS_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
+      .optional(),
+    /** Where files are kept, for functions that keep any: an S3 bucket, or a folder whose downloads are signed with a key. */
+    FILES_BUCKET: z.string().min(3).optional(),
+    FILES_DIR: z.string().min(1).optional(),
+    FILES_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
+      .optional(),
+    FILES_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  })
+  .refine(({ SECRETS_KEY_ID, SECRETS_KEY }) => SECRETS_KEY_ID === undefined || SECRETS_KEY === undefined, {
+    error: "Give either SECRETS_KEY_ID or SECRETS_KEY",
+  })
+  .refine(({ FILES_BUCKET, FILES_DIR }) => FILES_BUCKET === undefined || FILES_DIR === undefined, {
+    error: "Give either FILES_BUCKET or FILES_DIR",
+  })
+  .refine(
+    ({ FILES_DIR, FILES_KEY, FILES_BASE_URL }) =>
+      FILES_DIR === undefined || (FILES_KEY !== undefined && FILES_BASE_URL !== undefined),
+    { error: "FILES_DIR needs FILES_KEY and FILES_BASE_URL" },
+  );
+export type Environment = z.output<typeof Environment>;
+
+/** Reads the configuration once it is needed; throws with every missing or malformed name at once. */
+export function readEnvironment(source: Record<string, string | undefined>): Environment {
+  const result = Environment.safeParse(source);
+  if (!result.success) throw new Error(`The environment is not complete:\n${z.prettifyError(result.error)}`);
+  return result.data;
+}

@@ -1,0 +1,32 @@
+import { isIP } from "node:net";
+
+import ipaddr from "ipaddr.js";
+
+/** The only part of IPv6 that IANA has given out as global unicast (RFC 4291, section 2.4). */
+const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/**
+ * Whether a text is one IP address, in its usual spelling and without a zone, of a host on the public internet:
+ * unicast, and in no block of IANA's special-purpose registries (RFC 6890), not even those that are globally
+ * reachable. IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) never are.
+ */
+export function isPublicUnicast(ip: string): boolean {
+  if (isIP(ip) === 4) return ipaddr.IPv4.parse(ip).range() === "unicast";
+  if (isIP(ip) !== 6 || ip.includes("%")) return false;
+  const address = ipaddr.IPv6.parse(ip);
+  return address.match(globalUnicast) && address.range() === "unicast";
+}
+
+/**
+ * The network that somebody is told apart by: an IPv4 address, or the /64 that one customer has of IPv6, whatever its
+ * spelling. What is no address is of one network that is nobody's.
+ */
+export function networkOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return "unknown";
+  const address = ipaddr.process(ip);
+  if (address.kind() === "ipv4") return address.toNormalizedString();
+  return `${(address as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(":")}::/64`;
+}

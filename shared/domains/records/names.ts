@@ -1,0 +1,107 @@
+import { isIP } from "node:net";
+
+import { type Reading, shown } from "../../core/quote.ts";
+import { longestName, longestSpelling, readLabels, splitName, tooLong } from "../../dns/labels.ts";
+
+/** The name of a record of a zone as an absolute one, in lower-case A-labels without a final dot. */
+export const absoluteName = (name: string, zone: string): string => (name === "@" ? zone : `${name}.${zone}`);
+
+const isStar = (label: string): boolean => label === "*" || label === "＊";
+
+/** All of a name but the wildcard it may begin with (RFC 4592 §2.1.1). */
+function readOwner(labels: readonly string[]): Reading {
+  const [first = "", ...others] = labels;
+  if (others.some(isStar) || (first.length > 1 && /[*＊]/.test(first))) {
+    return { fault: "* must be the whole first label, such as * or *.sub" };
+  }
+  if (!isStar(first)) return readLabels(labels, { underscores: true });
+  if (others.length === 0) return { value: "*" };
+  const read = readLabels(others, { underscores: true });
+  return "fault" in read ? read : { value: `*.${read.value}` };
+}
+
+/**
+ * Reads the name of a record as customers write it into the one that is kept: relative to the zone, in lower-case
+ * A-labels, `@` for the zone itself. A name that ends in the zone's own is absolute, with or without a final dot.
+ */
+export function readRecordName(text: string, zone: string): Reading {
+  if (text.length > longestSpelling) return { fault: tooLong };
+  const trimmed = text.trim();
+  if (trimmed === "") return { fault: `The name is empty: write @ for ${zone} itself` };
+  if (trimmed === "@" || trimmed === "＠") return { value: "@" };
+  if (/[@＠]/.test(trimmed)) return { fault: `@ stands alone, for ${zone} itself: write the name without it` };
+  const { labels, isAbsolute } = splitName(trimmed);
+  const owner = readOwner(labels);
+  if ("fault" in owner) return owner;
+  const value = relativeTo(zone, owner.value);
+  if (value === undefined && isAbsolute) {
+    return { fault: `${shown(trimmed)} is not a name in ${zone}: a final dot makes a name absolute` };
+  }
+  const name = value ?? owner.value;
+  const again = relativeTo(zone, name);
+  if (again !== undefined) return { fault: `The name ends in ${zone} twice: write ${shown(again)}` };
+  if (absoluteName(name, zone).length <= longestName) return { value: name };
+  return { fault: `The name is longer than ${longestName} bytes with .${zone} at its end` };
+}
+
+function relativeTo(zone: string, name: string): string | undefined {
+  if (name === zone) return "@";
+  return name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : undefined;
+}
+
+const address = "Write a host name, not an address";
+
+/** The mistakes that are worth more than what is wrong with a label. */
+function commonFault(text: string, zone: string): string | undefined {
+  if (text === "" || text === ".") return "Write the full host name, such as mail.example.com";
+  if (text === "@") return `Write the full name instead of @: ${zone}`;
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
+  if (scheme !== undefined) return `Write the host name alone, without ${scheme}`;
+  if (isIP(text.replace(/^\[|\]$|\.$/g, ""))) return address;
+  if (/[/:]/.test(text)) return "Write the host name alone, without port or path";
+  return undefined;
+}
+
+/**
+ * Reads the name of a host (RFC 1123 §2.1) in full, into lower-case A-labels without a final dot. With `underscores`
+ * it may be any name that is not a wildcard, as the target of a CNAME is. Names are never relative to the zone, which
+ * is only named in hints.
+ */
+export function readHostName(text: string, { zone, underscores }: { zone: string; underscores: boolean }): Reading {
+  if (text.length > longestSpelling) return { fault: tooLong };
+  const trimmed = text.trim();
+  const fault = commonFault(trimmed, zone);
+  if (fault !== undefined) return { fault };
+  const { labels } = splitName(trimmed);
+  const read = readLabels(labels, { underscores });
+  if ("fault" in read) return read;
+  const last = read.value.slice(read.value.lastIndexOf(".") + 1);
+  if (last === read.value) return { fault: `Write the full name, such as ${clipped(last)}.${zone}` };
+  if (/^\d+$/.test(last)) return { fault: `${shown(trimmed)} is not a host name: its last label is a number` };
+  return read;
+}
+
+const clipped = (label: string): string => (label.length > 20 ? "mail" : label);
+
+/** RFC 7208 §7.1; the letters c, r and t are for explanations only. */
+const macro = /%(?:[%_-]|\{[slodiphv](?:[1-9]\d?\d?)?r?[.\-+,/_=]*\})/gi;
+const label = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
+const topLabel = "(?!\\d+\\.?$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?";
+const plainName = new RegExp(`^(?:${label}\\.)+${topLabel}\\.?$`, "i");
+const macroEnd = new RegExp(`(?:%(?:[%_-]|\\{[^}]*\\})|\\.${topLabel}\\.?)$`, "i");
+
+/** What is wrong with the domain-spec (RFC 7208 §7.1) of a term; undefined when nothing. */
+export function domainSpecFault(term: string, spec: string): string | undefined {
+  const name = shown(term);
+  if (spec === "") {
+    return `${name} has no domain: write one, such as ${term.replace(/[:=]?$/, (end) => end || ":")}example.com`;
+  }
+  if (spec.replace(macro, "").includes("%")) return `${name} has a % that begins no macro, such as %{i}`;
+  if (spec.length > 253) return `${name} is longer than a name can be`;
+  if (spec.includes("%")) {
+    return macroEnd.test(spec) ? undefined : `${name} must end with a macro or a top-level domain`;
+  }
+  if (!spec.includes(".")) return `${name} needs a full name: write ${shown(`${spec}.example.com`)} for ${shown(spec)}`;
+  const isName = plainName.test(spec) && spec.split(".").every((part) => part.length <= 63);
+  return isName ? undefined : `${name} has no valid name: ${shown(spec)}`;
+}

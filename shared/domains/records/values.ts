@@ -1,0 +1,252 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+import ipaddr from "ipaddr.js";
+
+import { type Reading, named, shown } from "../../core/quote.ts";
+import type { RecordType } from "../../dns/rrset.ts";
+import { dkimFault, dmarcFault } from "./mail-policies.ts";
+import { absoluteName, readHostName } from "./names.ts";
+import { spfFault } from "./spf.ts";
+
+const fourNumbers = "write four numbers from 0 to 255, such as 192.0.2.1";
+const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
+
+/** The same address without dots; with them, the parser takes `::1.2.3.4` for `::ffff:1.2.3.4`. */
+const withoutDots = (address: string): string =>
+  address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
+    [hexGroup(a, b), hexGroup(c, d)].join(":"),
+  );
+
+const eightGroups = "write it such as 2001:db8::1";
+
+/** The address of an A record (RFC 1035 §3.4.1): a dotted quad, of any network, private ones too. */
+function readIpv4(value: string): Reading {
+  const text = value.trim();
+  if (isIPv4(text)) return { value: text };
+  if (isIPv6(text)) return { fault: "This is an IPv6 address: use an AAAA record" };
+  if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(text) && /(?:^|\.)0\d/.test(text)) {
+    return { fault: `${shown(text)} has a number with a leading zero: ${fourNumbers}` };
+  }
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${shown(text)} is a network: write one address` };
+  if (/^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+\.?$/i.test(text)) {
+    return { fault: `${shown(text)} is a name: use a CNAME record, or write its address` };
+  }
+  return { fault: `${shown(text)} is not an IPv4 address: ${fourNumbers}` };
+}
+
+/** The address of an AAAA record (RFC 3596), of any network, in the canonical form of RFC 5952. */
+function readIpv6(value: string): Reading {
+  const text = value.trim();
+  if (isIPv4(text)) return { fault: "This is an IPv4 address: use an A record" };
+  if (text.includes("%")) return { fault: `${shown(text)} has a zone (after %), which means nothing to other hosts` };
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${shown(text)} is a network: write one address` };
+  if (!isIPv6(text)) return { fault: `${shown(text)} is not an IPv6 address: ${eightGroups}` };
+  const address = ipaddr.IPv6.parse(withoutDots(text));
+  if (!address.isIPv4MappedAddress()) return { value: address.toRFC5952String() };
+  return {
+    fault: `${shown(text)} is an IPv4 address inside an IPv6 one: use an A record with ${address.toIPv4Address().toString()}`,
+  };
+}
+
+const longestString = 255;
+
+const string = String.raw`"(?:[^"\\]|\\[^])*"`;
+const wholly = new RegExp(`^\\s*${string}(?:\\s*${string})*\\s*$`);
+
+/** Whether a text is nothing but character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
+export const isQuoted = (text: string): boolean => wholly.test(text);
+
+/** The bytes of one part of a string: plain characters, `\"` or `\032` (RFC 1035 §5.1); undefined past 255. */
+function bytesOf(part: string): Buffer | undefined {
+  if (!part.startsWith("\\")) return Buffer.from(part);
+  if (!/^\\\d{3}$/.test(part)) return Buffer.from(part.slice(1));
+  const byte = Number(part.slice(1));
+  return byte > 0xff ? undefined : Buffer.from([byte]);
+}
+
+/** The text of character-strings in quotes, in one piece; undefined when it is not UTF-8 or has an escape past \255. */
+export function unquoted(text: string): string | undefined {
+  const strings = [...text.matchAll(new RegExp(string, "g"))].map(([whole]) => whole.slice(1, -1));
+  const parts = strings.flatMap((one) => one.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(bytesOf);
+  const bytes = parts.filter((part) => part !== undefined);
+  if (bytes.length < parts.length) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.concat(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+function escaped(byte: number): string {
+  if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`;
+  return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, "0")}`;
+}
+
+/** A text as a zone file has it (RFC 1035 §3.3.14, §5.1): strings of at most 255 bytes in quotes, in ASCII. */
+export function quoted(text: string): string {
+  const bytes = Buffer.from(text);
+  const count = Math.max(1, Math.ceil(bytes.length / longestString));
+  const strings = Array.from({ length: count }, (_, index) =>
+    bytes.subarray(index * longestString, (index + 1) * longestString),
+  );
+  return strings.map((one) => `"${[...one].map(escaped).join("")}"`).join(" ");
+}
+
+const longestValue = 255;
+
+/** https://www.iana.org/assignments/pkix-parameters (CAA properties), without those that are reserved. */
+export const caaTags: readonly string[] = [
+  "issue",
+  "issuewild",
+  "issuemail",
+  "issuevmc",
+  "iodef",
+  "contactemail",
+  "contactphone",
+];
+
+const issuer = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i;
+const parameter = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\s*=\s*([!-:<-~]*)$/i;
+const mailbox = /^[^\s@<>()[\],;:"\\]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
+
+/** RFC 8659 §4.2: who may issue, or nobody, and what the issuer asks for: `ca.example; account=1`, `;`. */
+function readIssuer(text: string): Reading {
+  const [first = "", ...others] = text.split(";").map((part) => part.trim());
+  if (first !== "" && !issuer.test(first)) {
+    const example = 'such as letsencrypt.org, or ";" for nobody';
+    return { fault: `${shown(first)} is not the domain of a certification authority: write one, ${example}` };
+  }
+  const parameters: string[] = [];
+  // One semicolon at the end is allowed.
+  for (const part of others.at(-1) === "" ? others.slice(0, -1) : others) {
+    const [, tag, value] = parameter.exec(part) ?? [];
+    if (tag === undefined || value === undefined) {
+      return { fault: `${shown(part)} is not a parameter: write name=value after the semicolon` };
+    }
+    parameters.push(`${tag}=${value}`);
+  }
+  const value = [first.toLowerCase(), ...parameters].join("; ");
+  return { value: first === "" && parameters.length === 0 ? ";" : value };
+}
+
+/** RFC 8659 §4.4: where a refused request is reported to. */
+function readReport(text: string): Reading {
+  if (mailbox.test(text)) return { fault: `Write mailto: before the address: mailto:${text}` };
+  const isMail = /^mailto:/i.test(text) && mailbox.test(text.slice("mailto:".length));
+  const isWeb = /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
+  if (isMail || isWeb) return { value: text };
+  return { fault: "The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com" };
+}
+
+/** CA/Browser Forum Baseline Requirements, A.1: an address, or a phone number as in RFC 3966 §5.1.4. */
+function readContact(tag: string, text: string): Reading {
+  if (tag === "contactemail") {
+    if (mailbox.test(text)) return { value: text };
+    return { fault: "The value of contactemail is one email address, such as security@example.com" };
+  }
+  if (/^\+[0-9().-]+$/.test(text) && /^\d{4,15}$/.test(text.replace(/\D/g, ""))) return { value: text };
+  return { fault: "The value of contactphone is one phone number with its country, such as +1-555-0100" };
+}
+
+/** Reads the value of a CAA record (RFC 8659) of a known tag; quotes around it are not part of it. */
+function readCaaValue(tag: string, given: string): Reading {
+  if (given.length > longestValue * 4) return { fault: `The value is longer than ${longestValue} bytes` };
+  const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
+  if (text === undefined || !/^[ -~]*$/.test(text)) return { fault: "The value of a CAA record is ASCII, in one line" };
+  if (text === "") return { fault: "The value is empty" };
+  if (/^\d+\s+[a-z]+\s/i.test(text)) {
+    return { fault: "Write only the value here: flags and tag are members of their own" };
+  }
+  if (text.includes('"')) return { fault: "The value has a quotation mark in it" };
+  const read =
+    tag === "iodef" ? readReport(text) : tag.startsWith("contact") ? readContact(tag, text) : readIssuer(text);
+  if ("fault" in read || read.value.length <= longestValue) return read;
+  return { fault: `The value is longer than ${longestValue} bytes` };
+}
+
+const longestBytes = 2_048;
+/** Every byte in a string of its own, as an escape and in quotes, and a little room. */
+const longestQuoted = 8 * longestBytes;
+
+function lengthFault(text: string): string | undefined {
+  const bytes = Buffer.byteLength(text);
+  return bytes > longestBytes ? `The text is ${bytes} bytes long: the most is ${longestBytes}` : undefined;
+}
+
+/** What the text of a record is for, by what receivers look for and where they look for it. */
+function policyFault(text: string, name: string | undefined): string | undefined {
+  const before = /^[^a-z0-9]+(?=v=(?:spf|dmarc|dkim)\d)/i.exec(text)?.[0];
+  if (before !== undefined) return "Remove what is before v=: nobody finds the record behind it";
+  if (/^v=spf/i.test(text)) return spfFault(text);
+  const labels = name?.split(".") ?? [];
+  if (labels[0] === "_dmarc") return dmarcFault(text);
+  return labels.indexOf("_domainkey") > 0 ? dkimFault(text) : undefined;
+}
+
+/** The text of a TXT record as it is meant: what is wholly in quotes is what the quotes are around. */
+function readText(given: string): Reading {
+  if (given.length > longestQuoted) return { fault: `The text is longer than ${longestBytes} bytes` };
+  if (!isQuoted(given)) return { value: given };
+  const value = unquoted(given);
+  if (value === undefined) return { fault: "The text has escapes that are not UTF-8: write it without quotes" };
+  return isQuoted(value) ? { fault: "The text is in quotes twice: write it without them" } : { value };
+}
+
+/**
+ * Reads the text of a TXT record: 1 to 2048 bytes of UTF-8 without control characters, kept as it is. A text that is
+ * wholly in quotes, as in zone files (`"v=spf1 " "-all"`, with the escapes of RFC 1035 §5.1), is taken out of them.
+ * SPF records, DMARC records at `_dmarc` and DKIM keys under `_domainkey` have to be right.
+ */
+function readTextValue(given: string, name: string | undefined): Reading {
+  const read = readText(given);
+  if ("fault" in read) return read;
+  const { value } = read;
+  if (value.trim() === "") return { fault: "The text is empty" };
+  if (!value.isWellFormed()) return { fault: "The text has half of a character (an unpaired surrogate)" };
+  const control = /\p{Cc}/u.exec(value)?.[0];
+  if (control !== undefined) return { fault: `The text has a control character, ${named(control)}: remove it` };
+  const fault = lengthFault(value) ?? policyFault(value, name);
+  return fault === undefined ? { value } : { fault };
+}
+
+/** What is around the value: the record's name if it could be read, the zone, and the tag of a CAA record. */
+type Around = { name: string | undefined; zone: string; tag: string | undefined };
+
+/** The host of an MX or SRV record; `.` says that there is none (RFC 7505, RFC 2782). */
+function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
+  const text = value.trim();
+  if (text === ".") return { value: "." };
+  const numbers =
+    type === "MX" ? "priority is a member of its own" : "priority, weight and port are members of their own";
+  if (/^\d+\s/.test(text)) return { fault: `Write only the host here: ${numbers}` };
+  return readHostName(text, { zone, underscores: false });
+}
+
+/** The host of a CNAME or NS record, which is another than the record's own name. */
+function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around): Reading {
+  const read = readHostName(value, { zone, underscores: type === "CNAME" });
+  if ("fault" in read || name === undefined || read.value !== absoluteName(name, zone)) return read;
+  if (type === "CNAME") return { fault: `${read.value} would be an alias of itself: write the name it leads to` };
+  return { fault: `${read.value} cannot be its own nameserver: beside NS records it has no address` };
+}
+
+/** Reads a record's value by its type into its one normal form. */
+export function readValue({ type, value }: { type: RecordType; value: string }, around: Around): Reading {
+  switch (type) {
+    case "A":
+      return readIpv4(value);
+    case "AAAA":
+      return readIpv6(value);
+    case "CNAME":
+    case "NS":
+      return readAlias(type, value, around);
+    case "MX":
+    case "SRV":
+      return readServer(type, value, around.zone);
+    case "TXT":
+      return readTextValue(value, around.name);
+    default:
+      // A CAA record; without a tag it is not known what its value should be.
+      return around.tag === undefined ? { value } : readCaaValue(around.tag, value);
+  }
+}

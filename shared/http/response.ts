@@ -1,0 +1,85 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+
+import { InvalidInput, type Problem, problemBody } from "../core/errors.ts";
+import { compressed } from "./compress.ts";
+
+export type Response = APIGatewayProxyStructuredResultV2;
+
+const securityHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "strict-transport-security": "max-age=63072000; includeSubDomains",
+  "x-content-type-options": "nosniff",
+};
+
+/** A JSON answer. */
+export const json = (statusCode: number, body: unknown, headers: Record<string, string> = {}): Response => ({
+  statusCode,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+/**
+ * The answer as it leaves: with the request id and the security headers it did not set itself, compressed where the
+ * client asks for that. To HEAD it is the same; the gateway sends no body (RFC 9110 §9.3.2).
+ */
+export const sealed = (response: Response, event: APIGatewayProxyEventV2): Response =>
+  compressed(
+    { ...response, headers: { ...securityHeaders, "x-request-id": requestIdOf(event), ...response.headers } },
+    event.headers["accept-encoding"],
+  );
+
+const readableId = /^[\x21-\x7e]{1,128}$/;
+
+/** The caller's `X-Request-Id` when it is 1 to 128 visible ASCII characters, else the gateway's id. */
+export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2): string {
+  const sent = headers["x-request-id"] ?? "";
+  return readableId.test(sent) ? sent : requestContext.requestId;
+}
+
+/**
+ * A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one. `challenge` is
+ * what a 401 asks for.
+ */
+export function failureResponse(
+  failure: Problem | InvalidInput,
+  requestId: string,
+  challenge = bearerChallenge(),
+): Response {
+  if (failure instanceof InvalidInput) return json(422, { detail: failure.errors });
+  return json(failure.status, problemBody(failure, requestId), {
+    "content-type": "application/problem+json",
+    ...headersOf(failure, challenge),
+  });
+}
+
+function headersOf({ status, extras }: Problem, challenge: string): Record<string, string> {
+  return {
+    ...(status === 401 ? { "www-authenticate": challenge } : {}),
+    ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),
+    ...(typeof extras["accept_encoding"] === "string" ? { "accept-encoding": extras["accept_encoding"] } : {}),
+    ...(extras["retry_after"] === undefined ? {} : { "retry-after": String(extras["retry_after"]) }),
+  };
+}
+
+/**
+ * What a 401 asks for. RFC 6750 §3: a request without a credential gets no error code. RFC 9728 §5.1: `metadataUrl`
+ * says who issues tokens.
+ */
+export const bearerChallenge = (given: { hadCredential?: boolean; metadataUrl?: string } = {}): string =>
+  [
+    'Bearer realm="public-api"',
+    ...(given.hadCredential ? ['error="invalid_token"'] : []),
+    ...(given.metadataUrl === undefined ? [] : [`resource_metadata="${given.metadataUrl}"`]),
+  ].join(", ");
+
+/** Where somebody begins who comes without knowing a page. */
+const firstPage = "/docs/overview";
+
+/** Leads a person from the root, and from a page's address with a slash behind it, to a page; undefined for every other request. */
+export function pageInstead({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
+  if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;
+  const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/[a-z0-9-]+)?)\/$/.exec(rawPath)?.[1];
+  return page === undefined ? undefined : { statusCode: 302, headers: { location: page } };
+}

@@ -1,0 +1,105 @@
+import * as z from "zod";
+
+import type { Capability } from "../../auth/capabilities.ts";
+import { type Permissions, covers, scopesHeld } from "../../auth/permissions.ts";
+import type { Source } from "../../core/page.ts";
+import { domainsAmong } from "../../domains/among.ts";
+import type { StoredDomain } from "../../domains/domain.ts";
+import { scopesOfDomain } from "../../domains/find.ts";
+import type { Context } from "../../http/route.ts";
+import { type Moment, atOneMoment } from "../../table/moment.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Item } from "../../table/writes.ts";
+import type { FoundMailbox } from "./find.ts";
+import { StoredMailbox, mailboxKey, mailboxesIn, mailboxesOf } from "./mailbox.ts";
+
+/** The mailboxes of rows, without those that are not there. */
+export const mailboxesOfRows = (rows: readonly (Item | undefined)[]): StoredMailbox[] =>
+  rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
+
+/** The mailboxes with these ids that exist, in the order of the ids. */
+export async function mailboxesAmong(
+  table: Reader,
+  accountId: string,
+  ids: readonly string[],
+): Promise<StoredMailbox[]> {
+  const wanted = new Set(ids);
+  const found = mailboxesOfRows(await table.getMany(ids.map((id) => mailboxKey(accountId, id))));
+  return found.filter(({ id }) => wanted.has(id));
+}
+
+const Reference = z.object({ mailbox_id: z.string() });
+
+/** The mailboxes that rows of a domain's list stand for, in their order. */
+export const mailboxesReferred = (table: Reader, accountId: string, rows: readonly Item[]): Promise<StoredMailbox[]> =>
+  mailboxesAmong(
+    table,
+    accountId,
+    rows.map((row) => Reference.parse(row).mailbox_id),
+  );
+
+/**
+ * The mailboxes that grants of a capability name one by one and nothing wider covers, with their domains: those of
+ * `among`, or whichever they are.
+ */
+export async function mailboxesNamed(
+  accountId: string,
+  capability: Capability,
+  { table, permissions }: { table: Reader; permissions: Permissions },
+  among?: readonly StoredDomain[],
+): Promise<FoundMailbox[]> {
+  const ids = scopesHeld(permissions, capability, "mailbox");
+  const named = ids === "all" ? [] : await mailboxesAmong(table, accountId, ids.toSorted());
+  const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
+  const homes = new Map((among ?? (await domainsAmong(table, accountId, domainIds))).map((home) => [home.id, home]));
+  return named.flatMap((mailbox) => {
+    const domain = homes.get(mailbox.domain_id);
+    return domain && !covers(permissions, capability, scopesOfDomain(domain)) ? [{ mailbox, domain }] : [];
+  });
+}
+
+/** All mailboxes of an account. */
+export const accountSources = (moment: Moment, accountId: string): Promise<Source<StoredMailbox>[]> =>
+  moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
+
+/** The mailboxes of domains, one domain after the other. */
+export const domainSources = (
+  moment: Moment,
+  table: Reader,
+  accountId: string,
+  domains: readonly Pick<StoredDomain, "id">[],
+): Promise<Source<StoredMailbox>[]> =>
+  moment.open(
+    domains.map(({ id }) => ({
+      list: mailboxesIn(accountId, id),
+      resolve: (rows) => mailboxesReferred(table, accountId, rows),
+    })),
+  );
+
+/** The mailboxes that grants name one by one, where nothing wider covers them: no source where grants name none. */
+export async function singleSources(
+  accountId: string,
+  among: readonly StoredDomain[] | undefined,
+  context: Context,
+  workspaceId?: string,
+): Promise<Source<StoredMailbox>[]> {
+  const ids = scopesHeld(context.permissions, "mailbox.view", "mailbox");
+  if (ids === "all" || ids.length === 0) return [];
+  const named = await mailboxesNamed(accountId, "mailbox.view", context, among);
+  const isIn = ({ domain }: FoundMailbox): boolean => workspaceId === undefined || domain.workspace_id === workspaceId;
+  const alone = named.filter(isIn).map(({ mailbox }) => mailbox);
+  return [{ total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
+}
+
+/** The first mailboxes of a domain, oldest first. */
+export async function firstMailboxes(
+  table: Reader,
+  accountId: string,
+  domainId: string,
+  take: number,
+): Promise<StoredMailbox[]> {
+  const { rows } = await atOneMoment(table, async (moment) =>
+    moment.page(await domainSources(moment, table, accountId, [{ id: domainId }]), 0, take),
+  );
+  return rows;
+}

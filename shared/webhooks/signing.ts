@@ -1,0 +1,67 @@
+import { createHmac, randomBytes } from "node:crypto";
+
+import type { Event } from "../changes/event.ts";
+import type { Secrets } from "../providers/secrets/secrets.ts";
+import type { StoredWebhook } from "./webhook.ts";
+
+const prefix = "whsec_";
+
+/** A new signing secret of 256 bits, as Standard Webhooks writes one: `whsec_` and base64. */
+export const newSecret = (): string => prefix + randomBytes(32).toString("base64");
+
+type SignatureHeaders = Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>;
+
+/**
+ * The headers that sign one delivery by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, once with
+ * each secret, so that receivers may hold the old or the new one while it is rotated. The timestamp (in whole
+ * seconds) is that of the attempt, not of the event: receivers refuse old ones. Throws without a secret.
+ */
+export function sign(secrets: readonly string[], id: string, timestamp: Date, body: string): SignatureHeaders {
+  if (secrets.length === 0) throw new Error("A webhook is never sent unsigned");
+  const seconds = Math.floor(timestamp.getTime() / 1_000);
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(prefix.length), "base64");
+    return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
+  });
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": signatures.join(" "),
+  };
+}
+
+type Place = { account_id: string; id: string };
+
+const contextOf = ({ account_id, id }: Place): Record<string, string> => ({ account_id, webhook_id: id });
+
+/** A new signing secret, and the same as it is stored: sealed for one webhook. */
+export async function mintSecret(secrets: Secrets, webhook: Place): Promise<{ secret: string; sealed: string }> {
+  const secret = newSecret();
+  return { secret, sealed: await secrets.seal(secret, contextOf(webhook)) };
+}
+
+/** The secrets that sign a webhook's deliveries at an instant: its own, and the one before while that is valid. */
+export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, now: Date): Promise<string[]> {
+  const { sealed_secret, previous_sealed_secret, previous_secret_expires_at } = webhook;
+  const isRotating = previous_secret_expires_at !== null && previous_secret_expires_at > now.toISOString();
+  const sealed = [sealed_secret, ...(isRotating && previous_sealed_secret !== null ? [previous_sealed_secret] : [])];
+  return Promise.all(sealed.map((one) => secrets.open(one, contextOf(webhook))));
+}
+
+/** An event as it comes from the bus: what was too long for that is left out already. */
+export type PublishedEvent = Omit<Event, "data"> & { data?: Record<string, unknown>; truncated?: boolean };
+
+const longestBytes = 20_000;
+
+/**
+ * The body of an event's deliveries: the event as JSON, of at most 20,000 bytes. One that is longer goes without
+ * `previous_data`, then without `data`, and says so with `truncated: true`.
+ */
+export function bodyOf(event: PublishedEvent): string {
+  const { previous_data: _, ...current } = event;
+  const { data: __, ...bare } = current;
+  const candidates = [event, { ...current, truncated: true }].map((candidate) => JSON.stringify(candidate));
+  return (
+    candidates.find((text) => Buffer.byteLength(text) <= longestBytes) ?? JSON.stringify({ ...bare, truncated: true })
+  );
+}

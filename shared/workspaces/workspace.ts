@@ -1,0 +1,213 @@
+import { createHash } from "node:crypto";
+
+import * as z from "zod";
+
+import { type Scope, covers, scopesHeld } from "../auth/permissions.ts";
+import { change, defineKind } from "../changes/kind.ts";
+import { InvalidInput, Problem, notFound } from "../core/errors.ts";
+import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
+import { type PageQuery, spanOf } from "../core/page.ts";
+import { foldedName, line } from "../core/text.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Context, Located, Subject } from "../http/route.ts";
+import { type List, appendRows, readList, readRows, rowKey } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+
+/*
+ * Access patterns
+ *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
+ *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
+ */
+export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
+
+/** Hashed because a sort key has room for 1,024 bytes. */
+export function nameKey(accountId: string, name: string): Key {
+  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
+  return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
+}
+
+export const WorkspaceName = line({
+  most: 255,
+  description: "The workspace's name, unique in the account ignoring case.",
+});
+
+export const WorkspaceParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  workspace_id: Id.meta({ description: "The workspace's id." }),
+});
+
+/** What a workspace's path is inside of, for grants narrowed to one workspace. */
+export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams>): Scope[] => [
+  { type: "workspace", id: workspace_id },
+];
+
+export const Workspace = z
+  .object({
+    id: Id.meta({ description: "The workspace's id." }),
+    account_id: Id.meta({ description: "The account it belongs to." }),
+    name: z.string().meta({ description: "The workspace's name, unique in its account ignoring case." }),
+    status: z.enum(["active"]).meta({ description: "Life cycle status." }),
+    created_at: Timestamp.meta({ description: "When the workspace was created." }),
+    updated_at: Timestamp.meta({ description: "When the workspace last changed." }),
+  })
+  .meta({ id: "Workspace", description: "A container for domains inside an account." });
+
+export const noSuchWorkspace = "There is no such workspace in this account that you can see";
+
+export const workspaceKind = defineKind({
+  name: "workspace",
+  verbs: ["created", "updated", "deleted"],
+  view: Workspace,
+  seenWith: "workspace.view",
+});
+
+export const StoredWorkspace = Workspace.extend({
+  /** How many domains it holds; kept by the transactions that add and move domains. */
+  domain_count: z.int(),
+  version: z.int(),
+});
+export type StoredWorkspace = z.output<typeof StoredWorkspace>;
+
+/** The conflict, naming the other workspace to those who may see it. */
+const nameTaken =
+  ({ permissions }: Context) =>
+  ({ id = "" }: Record<string, string>): Problem => {
+    const isSeen = covers(permissions, "workspace.view", [{ type: "workspace", id }]);
+    const extras = isSeen ? { conflicts_with: id } : {};
+    return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
+  };
+
+/** Creates a workspace; 409 `workspace_name_taken`. */
+export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
+  const { table, commit, now } = context;
+  return commit(async () => {
+    const { state } = await readList(table, workspacesOf(accountId));
+    const at = now().toISOString();
+    const workspace: StoredWorkspace = {
+      id: idWithOrdinal(state.next),
+      account_id: accountId,
+      name,
+      status: "active",
+      created_at: at,
+      updated_at: at,
+      domain_count: 0,
+      version: 1,
+    };
+    const claim: Write = {
+      put: { ...nameKey(accountId, name), id: workspace.id },
+      if: "absent",
+      orElse: nameTaken(context),
+    };
+    return {
+      value: workspace,
+      writes: [...appendRows(state, [workspace]), claim],
+      changes: [change(workspaceKind, "created", workspace.id, { after: workspace })],
+    };
+  });
+}
+
+/** The workspace, or 404. */
+export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  if (workspace?.id !== id) throw notFound();
+  return workspace;
+}
+
+/** The write that holds only as long as the workspace exists; undefined when it does not. */
+export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
+}
+
+/** The write that counts domains into a workspace, or out of it; fails the transaction when it is gone. */
+export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
+  update: keyOf(accountId, workspaceId),
+  add: { domain_count: by, version: 1 },
+  if: { id: workspaceId },
+  orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
+});
+
+/** A page of the workspaces the principal sees, oldest first. */
+export async function listWorkspaces(
+  accountId: string,
+  page: PageQuery,
+  { table, permissions }: Context,
+): Promise<{ items: StoredWorkspace[]; total: number }> {
+  const visible = scopesHeld(permissions, "workspace.view", "workspace");
+  const { skip, take } = spanOf(page);
+  if (visible === "all") {
+    const { rows, total } = await readRows(table, workspacesOf(accountId), { skip, take });
+    return { items: rows.map((row) => StoredWorkspace.parse(row)), total };
+  }
+  const items = await readNamed(table, accountId, visible);
+  return { items: items.slice(skip, skip + take), total: items.length };
+}
+
+/** The workspaces with these ids that exist, oldest first: what narrow grants make visible. */
+async function readNamed(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
+  const inOrder = ids.toSorted();
+  const rows = await table.getMany(inOrder.map((id) => keyOf(accountId, id)));
+  return rows.flatMap((row, index) => {
+    const workspace = StoredWorkspace.safeParse(row).data;
+    return workspace && workspace.id === inOrder[index] ? [workspace] : [];
+  });
+}
+
+/** Renames a workspace; 404, 409 `workspace_name_taken`. */
+export function renameWorkspace(
+  accountId: string,
+  id: string,
+  name: string,
+  context: Context,
+): Promise<StoredWorkspace> {
+  return context.commit(async () => {
+    const old = await getWorkspace(accountId, id, context);
+    if (old.name === name) return { value: old, writes: [], changes: [], seen: old };
+    const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
+    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
+    const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
+    return {
+      value: renamed,
+      writes: [
+        { put: { ...keyOf(accountId, id), ...renamed }, if: { id, version: old.version } },
+        ...(from.SK === to.SK ? [] : claim),
+      ],
+      changes: [change(workspaceKind, "updated", id, { before: old, after: renamed })],
+    };
+  });
+}
+
+/** Where the workspace with this id would be; an id of another kind leads to an ordinal that is never given. */
+export const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+/** The workspace that the body of a route names. */
+export const workspaceInBody: Subject<
+  { params: { account_id: string }; body: { workspace_id: string } },
+  StoredWorkspace
+> = {
+  at: ["body", "workspace_id"],
+  within: ["workspace"],
+  missing: noSuchWorkspace,
+  find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
+};
+
+/** The workspace that the query of a route names. */
+export const workspaceInQuery: Subject<
+  { params: { account_id: string }; query: { workspace_id: string } },
+  StoredWorkspace
+> = {
+  at: ["query", "workspace_id"],
+  within: ["workspace"],
+  missing: noSuchWorkspace,
+  find: ({ params, query }, table) => locatedWorkspace(table, params.account_id, query.workspace_id),
+};
+
+async function locatedWorkspace(
+  table: Reader,
+  accountId: string,
+  id: string,
+): Promise<Located<StoredWorkspace> | undefined> {
+  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  return workspace?.id === id ? { id, scopes: [{ type: "workspace", id }], thing: workspace } : undefined;
+}

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { DedicatedIp, HostAddresses, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { HostAddresses } from "../../shared/dedicated-ips/address.ts";
+import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { addHost } from "../../shared/dedicated-ips/register.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";

@@ -1,6 +1,6 @@
 import { ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import { deleteIp } from "../../shared/dedicated-ips/delete.ts";
 import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
+import { deleteIp } from "../../shared/dedicated-ips/removal.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 

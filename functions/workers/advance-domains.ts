@@ -1,10 +1,10 @@
+import { advanceRelease } from "../../shared/deletion/detach.ts";
 import { batchQueue, domainKey, domainQueue } from "../../shared/domains/domain.ts";
 import { domainById } from "../../shared/domains/find.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { advanceRegistration } from "../../shared/domains/purchase/registration.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
 import { advanceChecks } from "../../shared/domains/setup/check.ts";
-import { advanceRelease } from "../../shared/domains/setup/detach.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";

@@ -2,7 +2,8 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 
 import * as z from "zod";
 
-import { accountIds, changeRows } from "../../shared/changes/history.ts";
+import { accountIds } from "../../shared/accounts/account.ts";
+import { changeRows } from "../../shared/changes/history.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { inGroupsOf } from "../groups.ts";

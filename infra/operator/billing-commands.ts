@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
+import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
-import { accountIds } from "../../shared/changes/history.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
 import { inParallel } from "../../shared/core/concurrency.ts";
 import { Day, dayOf, plusDays } from "../../shared/core/days.ts";

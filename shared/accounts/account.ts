@@ -3,7 +3,8 @@ import * as z from "zod";
 import { defineKind } from "../changes/kind.ts";
 import { Id } from "../core/ids.ts";
 import { Timestamp } from "../core/time.ts";
-import type { List } from "../table/ranked-list.ts";
+import { readRows, type List } from "../table/ranked-list.ts";
+import type { Table } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 
 /*
@@ -75,3 +76,15 @@ export const listsOf = (account: { client: { id: string }; status: string }): Li
   accountsMatching({ status: account.status }),
   accountsMatching({ client_id: account.client.id, status: account.status }),
 ];
+
+const pageSize = 500;
+const Pointer = z.object({ account_id: z.string() });
+
+/** The ids of all accounts, oldest first. */
+export async function* accountIds(table: Table): AsyncGenerator<string> {
+  for (let skip = 0; ; skip += pageSize) {
+    const { rows, total } = await readRows(table, accountsMatching({}), { skip, take: pageSize });
+    for (const row of rows) yield Pointer.parse(row).account_id;
+    if (skip + pageSize >= total) return;
+  }
+}

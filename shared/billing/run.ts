@@ -1,4 +1,4 @@
-import { accountIds } from "../changes/history.ts";
+import { accountIds } from "../accounts/account.ts";
 import { recorder } from "../changes/recorder.ts";
 import { inParallel } from "../core/concurrency.ts";
 import type { Day } from "../core/days.ts";

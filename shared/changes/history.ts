@@ -1,9 +1,5 @@
-import * as z from "zod";
-
-import { accountsMatching } from "../accounts/account.ts";
 import { entryKey } from "../table/journal.ts";
-import { readRows } from "../table/ranked-list.ts";
-import type { Reader, Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { changeKey, changesOf } from "./record.ts";
 
@@ -11,16 +7,6 @@ import { changeKey, changesOf } from "./record.ts";
 export const changeKeyPrefix: string = changeKey("", "").SK;
 
 const pageSize = 500;
-const Pointer = z.object({ account_id: z.string() });
-
-/** The ids of all accounts, oldest first. */
-export async function* accountIds(table: Table): AsyncGenerator<string> {
-  for (let skip = 0; ; skip += pageSize) {
-    const { rows, total } = await readRows(table, accountsMatching({}), { skip, take: pageSize });
-    for (const row of rows) yield Pointer.parse(row).account_id;
-    if (skip + pageSize >= total) return;
-  }
-}
 
 /**
  * The rows of an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. The

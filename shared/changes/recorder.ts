@@ -97,3 +97,5 @@ export type Claim = {
   /** As `release`, but only the same request may be tried again: what it did in part, no other is to do again. */
   lapse: () => Promise<void>;
 };
+
+export type Planned = { writes: Write[]; changes: Change[] };

@@ -1,17 +1,14 @@
 import { createHash, randomInt } from "node:crypto";
-import { isIP } from "node:net";
 
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
 import { Problem } from "../core/errors.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
-import { isPublicUnicast } from "../core/ip.ts";
 import { line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
-import { canonicalAddress } from "../dns/reverse.ts";
 import type { Queue } from "../table/due.ts";
-import { type List, rowKey } from "../table/ranked-list.ts";
+import { rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 
@@ -171,44 +168,6 @@ export async function ipById(table: Reader, accountId: string, id: string): Prom
 /** Whether domains can come to send from it. */
 export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
   status === "active" || status === "degraded";
-
-/** How many addresses a host has at most: its domains' SPF records name them all. */
-const addressLimit = 16;
-
-/** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */
-const PublicAddress = z
-  .string()
-  .trim()
-  .max(60)
-  .superRefine((text, context) => {
-    const message = faultOf(text);
-    if (message !== undefined) context.addIssue({ code: "custom", message });
-  })
-  .overwrite((text) => (isPublicUnicast(text) ? canonicalAddress(text) : text));
-
-function faultOf(text: string): string | undefined {
-  if (isPublicUnicast(text)) return undefined;
-  if (isIP(text) === 0 || text.includes("%"))
-    return "Write one IPv4 or IPv6 address, such as 8.8.8.8, without zone, port or length";
-  return "This is not the address of a host on the public internet";
-}
-
-/** The addresses of a host of one's own, each once. */
-export const HostAddresses = z
-  .array(PublicAddress)
-  .min(1)
-  .max(addressLimit)
-  .superRefine((ips, context) => {
-    ips.forEach((ip, index) => {
-      if (ips.indexOf(ip) < index) {
-        context.addIssue({ code: "custom", path: [index], message: "This address is there twice" });
-      }
-    });
-  })
-  .meta({
-    description: `Its addresses, 1 to ${addressLimit}, IPv4 and IPv6: of hosts on the public internet. Mail for it goes to the first one, port 587.`,
-    examples: [["8.8.8.8", "2606:4700::1111"]],
-  });
 
 /** Dedicated IPs that are to be looked at, each at its place: account, dedicated IP. */
 export const ipQueue: Queue = { name: "IP_DUE", shards: 16 };

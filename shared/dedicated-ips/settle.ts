@@ -4,13 +4,13 @@ import { Problem } from "../core/errors.ts";
 import { domainsAmong } from "../domains/among.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
 import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
-import { spfEdits } from "../domains/setup/spf.ts";
 import { domainViews } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { ipById, ipDomainKey, ipKey, type StoredIp } from "./dedicated-ip.ts";
 import { hasMoved } from "./moves.ts";
 import { readOperation, shrinkWrites, type StoredOperation } from "./operation.ts";
+import { spfEdits } from "./spf.ts";
 import { ipChange, type Mover } from "./work.ts";
 
 /** Each takes some eight writes, with its SPF record and its entries in the audit log. */

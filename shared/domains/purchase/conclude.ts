@@ -1,16 +1,17 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
+import type { Planned } from "../../changes/recorder.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { RegistrarOperation, Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import { type Purchase, type StoredDomain, buyerKey, domainKind, holderKey } from "../domain.ts";
+import { buyerKey, domainKind, holderKey, type Purchase, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { holderWrite, readBuyer, readHolder } from "../holder.ts";
 import { planTakeover } from "../setup/takeover.ts";
-import { type DomainWork, type Planned, becoming, systemMover } from "../setup/work.ts";
+import { becoming, systemMover, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
 /*

@@ -1,15 +1,15 @@
 import { change } from "../../changes/kind.ts";
-import type { SoleWrites } from "../../changes/recorder.ts";
+import type { Planned, SoleWrites } from "../../changes/recorder.ts";
+import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { type StoredDomain, domainKind, holderKey, notReady } from "../domain.ts";
+import { domainKind, holderKey, notReady, type StoredDomain } from "../domain.ts";
 import { Dkim, dkimKey, dkimWrite } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
 import { systemRecords } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
-import { sendersOf } from "./spf.ts";
-import { becoming, later, type Planned } from "./work.ts";
+import { becoming, later } from "./work.ts";
 
 /** How often an active domain's records are looked at without anybody asking. */
 export const recheckMs = 86_400_000;

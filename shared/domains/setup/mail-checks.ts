@@ -1,3 +1,4 @@
+import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Answer, Found, Resolver } from "../../dns/answer.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
@@ -5,7 +6,6 @@ import { Dkim, dkimKey } from "../records/dkim-keys.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { isSpf } from "../records/spf.ts";
 import { systemRecords } from "../records/system-records.ts";
-import { sendersOf } from "./spf.ts";
 
 /** What a check looks at. */
 type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-import type { Change } from "../../changes/kind.ts";
 import { recorder, type Commit } from "../../changes/recorder.ts";
 import type { Log } from "../../core/log.ts";
 import type { Resolver } from "../../dns/answer.ts";
@@ -10,7 +9,7 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { type StoredDomain, domainKey, domainQueue } from "../domain.ts";
+import { domainKey, domainQueue, type StoredDomain } from "../domain.ts";
 
 /** What moves domains on: of the outside world, and the table. */
 export type DomainWork = {
@@ -55,5 +54,3 @@ export function becoming(domain: StoredDomain, change: Becoming): { after: Store
 }
 
 export const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
-
-export type Planned = { writes: Write[]; changes: Change[] };

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { accountIds, changeRows } from "../../../shared/changes/history.ts";
+import { accountIds } from "../../../shared/accounts/account.ts";
+import { changeRows } from "../../../shared/changes/history.ts";
 import { changeOf, listedAccount, newTable, record } from "../../support/changes.ts";
 
 /** How many rows each page has, and what they say of their things, in order. */

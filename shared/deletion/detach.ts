@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 
-import { change } from "../../changes/kind.ts";
-import { finishRelease } from "../../deletion/domain.ts";
-import { removeZone } from "../../deletion/zone.ts";
-import type { Write } from "../../table/writes.ts";
-import { domainKind, type StoredDomain } from "../domain.ts";
-import { domainById } from "../find.ts";
-import { domainViews } from "../view.ts";
-import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../zone.ts";
-import { keptUntil } from "./takeover.ts";
-import { becoming, systemMover, type DomainWork } from "./work.ts";
+import { change } from "../changes/kind.ts";
+import { domainKind, type StoredDomain } from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { keptUntil } from "../domains/setup/takeover.ts";
+import { becoming, systemMover, type DomainWork } from "../domains/setup/work.ts";
+import { domainViews } from "../domains/view.ts";
+import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
+import type { Write } from "../table/writes.ts";
+import { finishRelease } from "./domain.ts";
+import { removeZone } from "./zone.ts";
 
 /**
  * Goes on with a domain that goes. One that lost its name to another account loses its zone, which is in the way of the

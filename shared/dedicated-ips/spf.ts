@@ -1,11 +1,11 @@
-import { ipById } from "../../dedicated-ips/dedicated-ip.ts";
-import type { Reader } from "../../table/table.ts";
-import type { StoredDomain } from "../domain.ts";
-import { parsedOf, type RecordEdit } from "../records/plan.ts";
-import { isSpf } from "../records/spf.ts";
-import { recordsIn } from "../records/stored-record.ts";
-import { spfRecord } from "../records/system-records.ts";
-import { getZone } from "../zone.ts";
+import type { StoredDomain } from "../domains/domain.ts";
+import { parsedOf, type RecordEdit } from "../domains/records/plan.ts";
+import { isSpf } from "../domains/records/spf.ts";
+import { recordsIn } from "../domains/records/stored-record.ts";
+import { spfRecord } from "../domains/records/system-records.ts";
+import { getZone } from "../domains/zone.ts";
+import type { Reader } from "../table/table.ts";
+import { ipById } from "./dedicated-ip.ts";
 
 /** The addresses that a domain sends from beside the shared ones: those of its dedicated IP. */
 export async function sendersOf(

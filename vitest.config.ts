@@ -13,9 +13,16 @@ const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.t
 /** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
 const apart = [
   ...filesIn("browser", "bench", "stored", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
-  ...["main", "npm-start", "webhooks", "read-only", "checkout-page", "clock", "seed-big", "engine"].map(
-    (name) => `test/infra/local/${name}.test.ts`,
-  ),
+  ...[
+    "main",
+    "npm-start",
+    "read-only",
+    "events/webhooks",
+    "pages/checkout-page",
+    "start/clock",
+    "seed/seed-big",
+    "table/engine",
+  ].map((name) => `test/infra/local/${name}.test.ts`),
 ];
 const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];
 /** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */

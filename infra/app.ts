@@ -1,4 +1,4 @@
-import { bundleDir, bundleProduct } from "./bundle.ts";
+import { bundleDir, bundleProduct } from "./build/bundle.ts";
 import { lambdas } from "./lambdas.ts";
 import { workers } from "./workers.ts";
 
@@ -11,8 +11,8 @@ process.env["GOMEMLIMIT"] ??= "3GiB";
 const bundled = bundleProduct();
 const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([
   import("./stack.ts"),
-  import("./stages.ts"),
-  import("./config.ts"),
+  import("./config/stages.ts"),
+  import("./config/config.ts"),
 ]);
 const app = createApp(process.env["CDK_OUTDIR"] ?? "cdk.out");
 try {

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { routes } from "../functions/routes.ts";
 import { fileOf } from "../infra/lambdas.ts";
-import { openApiDocument } from "../infra/openapi.ts";
+import { openApiDocument } from "../infra/openapi/document.ts";
 import { setAccountStatus } from "../shared/access/operate-accounts.ts";
 import { capabilities } from "../shared/auth/capabilities.ts";
 import type { Route } from "../shared/http/route.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
-import { openApiDocument } from "../infra/openapi.ts";
-import { specifiedRoutes } from "../infra/specified-routes.ts";
+import { openApiDocument } from "../infra/openapi/document.ts";
+import { specifiedRoutes } from "../infra/openapi/specified-routes.ts";
 
 /** The functions of the specified routes, in the words of the decisions (section 3). */
 const decided = `accounts.list · accounts.get · me.get · workspaces.{list,add,get,update,delete} ·

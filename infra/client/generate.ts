@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { openApiDocument } from "../openapi.ts";
+import { openApiDocument } from "../openapi/document.ts";
 import { lendTypescript6 } from "./own-typescript.ts";
 
 const root = resolve(import.meta.dirname, "../..");

@@ -1,4 +1,4 @@
-import { wordsGiven } from "../command-line.ts";
+import { wordsGiven } from "../openapi/command-line.ts";
 import { clientFolder, generateClient } from "./generate.ts";
 
 wordsGiven("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import type { Asset } from "../assets.ts";
-import { adviceOf } from "../docs-errors.ts";
+import { adviceOf } from "./errors.ts";
 import { layOut } from "./layout.ts";
 import { docsPages } from "./pages.ts";
 import { renderMarkdown } from "./render.ts";

@@ -5,24 +5,24 @@ import * as z from "zod";
 
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../lambdas.ts";
-import { clockPaths } from "./clock.ts";
-import { prepareDataDir } from "./data-version.ts";
-import { openDns } from "./dns.ts";
-import { leaveEngineNote, localTableName } from "./engine-note.ts";
-import { ensureTable, foreignEngine, startEngine } from "./engine.ts";
-import { setEnvironment } from "./environment.ts";
-import { eventPaths } from "./events-page.ts";
-import { freePort } from "./free-port.ts";
-import { type GatewayOptions, type Served, startGateway } from "./gateway.ts";
-import type { Handler } from "./invoke.ts";
-import { type TokenIssuer, openIssuer } from "./issuer.ts";
-import { freePortAbove, holderOf } from "./port-holder.ts";
-import { providerPaths } from "./provider-pages.ts";
-import type { LambdaFunction } from "./respond.ts";
-import type { Settings } from "./settings.ts";
-import { StartProblem } from "./start-problem.ts";
-import { tokenPaths } from "./tokens.ts";
-import { startWorkers, type Workers } from "./workers.ts";
+import { StartProblem } from "./command-line/start-problem.ts";
+import { openDns } from "./dns/dns.ts";
+import { startWorkers, type Workers } from "./events/workers.ts";
+import { eventPaths } from "./pages/events.ts";
+import { providerPaths } from "./pages/index.ts";
+import { type GatewayOptions, type Served, startGateway } from "./server/gateway.ts";
+import type { Handler } from "./server/invoke.ts";
+import type { LambdaFunction } from "./server/respond.ts";
+import { clockPaths } from "./start/clock.ts";
+import { setEnvironment } from "./start/environment.ts";
+import { type TokenIssuer, openIssuer } from "./start/issuer.ts";
+import { freePortAbove, holderOf } from "./start/port-holder.ts";
+import type { Settings } from "./start/settings.ts";
+import { tokenPaths } from "./start/tokens.ts";
+import { prepareDataDir } from "./table/data-version.ts";
+import { leaveEngineNote, localTableName } from "./table/engine-note.ts";
+import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
+import { freePort } from "./table/free-port.ts";
 
 /** What runs, given from outside. */
 export type Parts<Demo> = {

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import { restoreClock } from "../local/clock.ts";
-import { prepareDataDir } from "../local/data-version.ts";
-import { engineNote, localTableName } from "../local/engine-note.ts";
-import { ensureTable, foreignEngine, startEngine } from "../local/engine.ts";
-import { setTableEnvironment } from "../local/environment.ts";
-import { readSettings } from "../local/settings.ts";
+import { restoreClock } from "../local/start/clock.ts";
+import { setTableEnvironment } from "../local/start/environment.ts";
+import { readSettings } from "../local/start/settings.ts";
+import { prepareDataDir } from "../local/table/data-version.ts";
+import { engineNote, localTableName } from "../local/table/engine-note.ts";
+import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
 import type { Place } from "./command.ts";
 
 /** A table to operate on, where it is, in words too, and how to let go of it. */

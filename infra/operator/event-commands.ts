@@ -10,8 +10,8 @@ import { eventBridgePublisher, type EventPublisher } from "../../shared/provider
 import type { Table } from "../../shared/table/table.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";
-import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/event-log.ts";
-import { eventQueueIn } from "../local/event-queue.ts";
+import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/events/event-log.ts";
+import { eventQueueIn } from "../local/events/event-queue.ts";
 import type { Command, Place } from "./command.ts";
 
 const Time = z

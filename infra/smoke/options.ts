@@ -4,8 +4,8 @@ import { parseArgs } from "node:util";
 
 import * as z from "zod";
 
-import { readSettings } from "../local/settings.ts";
-import { reasonOf } from "../local/start-problem.ts";
+import { reasonOf } from "../local/command-line/start-problem.ts";
+import { readSettings } from "../local/start/settings.ts";
 
 /** Where to look, as whom, and how far one may go. */
 export type SmokeOptions = {

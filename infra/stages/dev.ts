@@ -1,4 +1,4 @@
-import type { StageSettings } from "../settings.ts";
+import type { StageSettings } from "../config/settings.ts";
 
 /**
  * The stage without a name: all by default, as in `npm run synth`. It registers no names with a registrar and has no

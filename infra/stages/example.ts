@@ -1,4 +1,4 @@
-import type { StageSettings } from "../settings.ts";
+import type { StageSettings } from "../config/settings.ts";
 
 /**
  * A production stage with every setting there is, but `readOnly`, which is for incidents, and `smtpSecretName`, which is

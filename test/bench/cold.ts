@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 
-import { bundleLambdas } from "../../infra/bundle.ts";
+import { bundleLambdas } from "../../infra/build/bundle.ts";
 import { onOwnEngine } from "./engine.ts";
 import { readers, recipes } from "./peers.ts";
 import { eventsOf, lambdaContext, openScene } from "./scene.ts";

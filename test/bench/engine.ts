@@ -1,4 +1,4 @@
-import { ensureTable, startEngine } from "../../infra/local/engine.ts";
+import { ensureTable, startEngine } from "../../infra/local/table/engine.ts";
 
 /** Runs a measurement on an engine of its own, with an empty table `bench` where the SDK finds it. */
 export async function onOwnEngine<T>(measure: () => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { ApiError, connect, type HostedMail } from "#client";
 
-import type { Demo } from "../../infra/local/demo.ts";
+import type { Demo } from "../../infra/local/seed/demo.ts";
 
 type Load = {
   /** Makes the next call, or the few that belong together. */

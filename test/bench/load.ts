@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { bundleLambdas } from "../../infra/bundle.ts";
+import { bundleLambdas } from "../../infra/build/bundle.ts";
 import { median, type Figure } from "./suite.ts";
 
 const runs = 11;

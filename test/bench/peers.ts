@@ -52,7 +52,7 @@ const settings: Record<Exclude<Recipe, "webpack">, BuildOptions> = {
   cdk: modules,
   ours: {
     ...modules,
-    alias: { "@aws-sdk/credential-provider-node": join(root, "infra/lambda-credentials.ts") },
+    alias: { "@aws-sdk/credential-provider-node": join(root, "infra/build/lambda-credentials.ts") },
   },
   "ours, any credentials": modules,
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { createIssuer } from "../../infra/local/issuer.ts";
+import { createIssuer } from "../../infra/local/start/issuer.ts";
 import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { recorder } from "../../shared/changes/recorder.ts";

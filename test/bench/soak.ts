@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
-import type { Demo } from "../../infra/local/demo.ts";
-import { freePort } from "../../infra/local/free-port.ts";
+import type { Demo } from "../../infra/local/seed/demo.ts";
+import { freePort } from "../../infra/local/table/free-port.ts";
 import { liveHeapOf } from "./live-heap.ts";
 import { newLoad, newOwners } from "./load-mix.ts";
 import { median, quantile, type Figure, type Measured, type Options } from "./suite.ts";

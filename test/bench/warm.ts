@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { bundleLambdas } from "../../infra/bundle.ts";
+import { bundleLambdas } from "../../infra/build/bundle.ts";
 import { onOwnEngine } from "./engine.ts";
 import { servers, works, type Work } from "./peers.ts";
 import { eventsOf, openScene, type Place, type Scene } from "./scene.ts";

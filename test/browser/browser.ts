@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 
 import { chromium, type Browser } from "playwright-core";
 
-import type { GatewayOptions } from "../../infra/local/gateway.ts";
+import type { GatewayOptions } from "../../infra/local/server/gateway.ts";
 import { serveProduct } from "../support/serve-product.ts";
 
 const executablePath = "/usr/bin/chromium";

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
-import { outboxPaths } from "../../infra/local/outbox-page.ts";
+import { outboxPaths } from "../../infra/local/pages/outbox.ts";
 import { mailed, mailsTo, ruleNow, ruleTo, stranger } from "../support/forwarding.ts";
 import { newAccount, testTable } from "../support/world.ts";
 import { hasBrowser, openProduct, type Product } from "./browser.ts";

@@ -1,4 +1,4 @@
-import { wordsGiven } from "../../infra/command-line.ts";
+import { wordsGiven } from "../../infra/openapi/command-line.ts";
 import { fuzzCode } from "./code.ts";
 
 const usage = `Usage: npm run fuzz [-- count [seed]]

@@ -2,7 +2,7 @@ import { createTransport } from "nodemailer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { lambdas } from "../../infra/lambdas.ts";
-import { startGateway } from "../../infra/local/gateway.ts";
+import { startGateway } from "../../infra/local/server/gateway.ts";
 import { newWorkspace } from "../support/auth.ts";
 import { active } from "../support/domains.ts";
 import { imapLogin, startImap } from "../support/imap.ts";

@@ -22,7 +22,7 @@ runtime().client.middlewareStack.add(
   { step: "initialize", name: "recorded" },
 );
 
-// The commands that the read actions of infra/functions.ts allow.
+// The commands that the read actions of infra/constructs/functions.ts allow.
 const reads = new Set(["GetItemCommand", "BatchGetItemCommand", "QueryCommand"]);
 
 test.each(routes.filter(({ access, capability }) => access === "read" && capability !== null))(

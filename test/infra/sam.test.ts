@@ -5,9 +5,9 @@ import { basename, join } from "node:path";
 
 import { afterAll, expect, test } from "vitest";
 
-import { bundleLambdas } from "../../infra/bundle.ts";
-import { readConfig } from "../../infra/config.ts";
-import { functionId } from "../../infra/functions.ts";
+import { bundleLambdas } from "../../infra/build/bundle.ts";
+import { readConfig } from "../../infra/config/config.ts";
+import { functionId } from "../../infra/constructs/functions.ts";
 import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
 import { requestsTo } from "../../infra/requests-to.ts";
 import { addStack, createApp } from "../../infra/stack.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 
-import { readConfig } from "../../infra/config.ts";
+import { readConfig } from "../../infra/config/config.ts";
 import { originAuthorizer, type LambdaSpec } from "../../infra/lambdas.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import type { WorkerSpec } from "../../infra/workers.ts";

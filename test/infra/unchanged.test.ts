@@ -4,8 +4,8 @@ import { join } from "node:path";
 
 import { afterAll, expect, test } from "vitest";
 
-import { bundleLambdas, productAssets } from "../../infra/bundle.ts";
-import { readConfig } from "../../infra/config.ts";
+import { bundleLambdas, productAssets } from "../../infra/build/bundle.ts";
+import { readConfig } from "../../infra/config/config.ts";
 import { lambdas, originAuthorizer } from "../../infra/lambdas.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import { settings as example } from "../../infra/stages/example.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import type { DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 
-import { ensureTable } from "../../infra/local/engine.ts";
+import { ensureTable } from "../../infra/local/table/engine.ts";
 import { accountsMatching } from "../../shared/accounts/account.ts";
 import type { Event } from "../../shared/changes/event.ts";
 import type { Change } from "../../shared/changes/kind.ts";

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
 
 import { lambdas } from "../../infra/lambdas.ts";
-import { startGateway } from "../../infra/local/gateway.ts";
-import type { Handler } from "../../infra/local/invoke.ts";
+import { startGateway } from "../../infra/local/server/gateway.ts";
+import type { Handler } from "../../infra/local/server/invoke.ts";
 import { handlerOf } from "./request.ts";
 
 const served = new Set(["code", "protected_resource", "fallback"]);

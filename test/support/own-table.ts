@@ -1,4 +1,4 @@
-import { startEngine } from "../../infra/local/engine.ts";
+import { startEngine } from "../../infra/local/table/engine.ts";
 import { isExhaustive } from "./sample.ts";
 import { takeShortCut } from "./short-cut.ts";
 import { openTableAt } from "./table-at.ts";

@@ -6,9 +6,9 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { routes } from "../../functions/routes.ts";
 import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
-import { buildEvent } from "../../infra/local/event.ts";
-import { createMatcher } from "../../infra/local/matcher.ts";
-import { parseTarget } from "../../infra/local/target.ts";
+import { buildEvent } from "../../infra/local/server/event.ts";
+import { createMatcher } from "../../infra/local/server/matcher.ts";
+import { parseTarget } from "../../infra/local/server/target.ts";
 import { requestsTo } from "../../infra/requests-to.ts";
 import { networkOf } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-import { type ReverseChange, setReverseDns } from "../../infra/local/dns-reverse.ts";
+import { type ReverseChange, setReverseDns } from "../../infra/local/dns/reverse.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
 import { testTable } from "./world.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { lambdas } from "../../infra/lambdas.ts";
-import { startGateway, type GatewayOptions } from "../../infra/local/gateway.ts";
+import { startGateway, type GatewayOptions } from "../../infra/local/server/gateway.ts";
 import { handlerOf } from "./request.ts";
 
 /** An address that no other test comes from: strangers are told apart, and limited, by theirs. */

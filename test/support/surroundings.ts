@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { writeAssets } from "../../infra/assets.ts";
-import { docsAssets, fallbackAssets } from "../../infra/docs-assets.ts";
+import { docsAssets, fallbackAssets } from "../../infra/docs-pages/site.ts";
 import { lambdas } from "../../infra/lambdas.ts";
-import { startEngine, type Engine } from "../../infra/local/engine.ts";
-import { createIssuer } from "../../infra/local/issuer.ts";
+import { createIssuer } from "../../infra/local/start/issuer.ts";
+import { startEngine, type Engine } from "../../infra/local/table/engine.ts";
 import { openTableAt } from "./table-at.ts";
 
 /**

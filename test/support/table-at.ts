@@ -1,5 +1,5 @@
-import { startLocalDns } from "../../infra/local/dns.ts";
-import { ensureTable } from "../../infra/local/engine.ts";
+import { startLocalDns } from "../../infra/local/dns/dns.ts";
+import { ensureTable } from "../../infra/local/table/engine.ts";
 import { documentClient, openTable } from "../../shared/table/table.ts";
 
 /** Makes the tests' table at an engine, with name servers that answer from it, and has the environment lead there. */

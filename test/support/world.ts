@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { createIssuer, type Person } from "../../infra/local/issuer.ts";
+import { createIssuer, type Person } from "../../infra/local/start/issuer.ts";
 import { createAccount } from "../../shared/access/operate-accounts.ts";
 import { planServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
 import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";

@@ -54,7 +54,7 @@ async function exists(folder: string, key: string): Promise<boolean> {
   }
 }
 
-/** Files in a folder of this machine, which infra/local/files-page.ts serves to who has a URL signed with HMAC-SHA256. */
+/** Files in a folder of this machine, which infra/local/pages/files.ts serves to who has a URL signed with HMAC-SHA256. */
 export const embeddedFiles = (place: { folder: string; key: Buffer; baseUrl: string }): Files => ({
   put: (key, content) => put(place.folder, key, content),
   putStream: (key, content) => put(place.folder, key, content),

@@ -12,7 +12,7 @@ import { TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors
 import { beforeAll, describe, expect, test } from "vitest";
 
 import { lambdas } from "../../../infra/lambdas.ts";
-import { startGateway, type Gateway } from "../../../infra/local/gateway.ts";
+import { startGateway, type Gateway } from "../../../infra/local/server/gateway.ts";
 import { handlerOf } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";
 

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
-import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
-import { ensureTable } from "../../../infra/local/engine.ts";
+import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
+import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { advanceDomain, handler, sweepDomains } from "../../../functions/workers/advance-domains.ts";
-import { startLocalDns, type LocalDns } from "../../../infra/local/dns.ts";
-import { ensureTable } from "../../../infra/local/engine.ts";
+import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
+import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { changesOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/send-verification.ts";
-import { callTargets } from "../../../infra/local/event-targets.ts";
+import { callTargets } from "../../../infra/local/events/event-targets.ts";
 import { workers } from "../../../infra/workers.ts";
 import { mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { newAccount, type Account } from "../../support/world.ts";

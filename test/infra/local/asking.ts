@@ -1,4 +1,4 @@
-import type { LocalPath } from "../../../infra/local/respond.ts";
+import type { LocalPath } from "../../../infra/local/server/respond.ts";
 
 type Asked = { body?: string; type?: string; query?: string; headers?: Record<string, string> };
 

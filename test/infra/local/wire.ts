@@ -4,8 +4,8 @@ import { text } from "node:stream/consumers";
 
 import { onTestFinished } from "vitest";
 
-import { type GatewayOptions, startGateway } from "../../../infra/local/gateway.ts";
-import type { Handler } from "../../../infra/local/invoke.ts";
+import { type GatewayOptions, startGateway } from "../../../infra/local/server/gateway.ts";
+import type { Handler } from "../../../infra/local/server/invoke.ts";
 
 export type Reply = { status: number; headers: IncomingHttpHeaders; body: string };
 export type Sent = {

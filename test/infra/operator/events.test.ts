@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { afterEach, expect, test, vi } from "vitest";
 
-import { localTableName } from "../../../infra/local/engine-note.ts";
-import { ensureTable } from "../../../infra/local/engine.ts";
-import { deadLettersIn, eventsIn } from "../../../infra/local/event-log.ts";
-import { eventQueueIn } from "../../../infra/local/event-queue.ts";
+import { deadLettersIn, eventsIn } from "../../../infra/local/events/event-log.ts";
+import { eventQueueIn } from "../../../infra/local/events/event-queue.ts";
+import { localTableName } from "../../../infra/local/table/engine-note.ts";
+import { ensureTable } from "../../../infra/local/table/engine.ts";
 import type { Place } from "../../../infra/operator/command.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { startEngine } from "../../../infra/local/engine.ts";
+import { startEngine } from "../../../infra/local/table/engine.ts";
 import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";

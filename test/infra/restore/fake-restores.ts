@@ -11,7 +11,7 @@ import {
   type AttributeValue,
 } from "@aws-sdk/client-dynamodb";
 
-import { ensureTable } from "../../../infra/local/engine.ts";
+import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
 import { listen } from "../../support/listen.ts";
 

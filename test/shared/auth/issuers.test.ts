@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { createIssuer } from "../../../infra/local/issuer.ts";
+import { createIssuer } from "../../../infra/local/start/issuer.ts";
 import { userVerifier } from "../../../shared/auth/user-token.ts";
 import { readEnvironment } from "../../../shared/core/environment.ts";
 

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { createIssuer } from "../../../infra/local/issuer.ts";
+import { createIssuer } from "../../../infra/local/start/issuer.ts";
 import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { issuer, newUser } from "../../support/world.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { ServedRRset } from "../../../infra/local/dns-records-wire.ts";
+import type { ServedRRset } from "../../../infra/local/dns/records-wire.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { forwardConfirmed, reverseName } from "../../../shared/dns/reverse.ts";

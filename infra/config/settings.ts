@@ -1,0 +1,155 @@
+import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import * as z from "zod";
+
+import { readEndpoint } from "../../shared/core/endpoint.ts";
+import { ReadOnlyReason, type Issuer } from "../../shared/core/environment.ts";
+import { MailSender } from "../../shared/providers/mail/sender.ts";
+import { PriceLists } from "../../shared/wallet/prices.ts";
+
+/** An issuer as a stage's file lists it; shared/core/environment.ts says what each member is, and checks them. */
+type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
+
+/** Given as a list or as one string with commas. */
+const Origins = z
+  .union([
+    z.array(z.string()),
+    z.string().transform((text) =>
+      text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    ),
+  ])
+  .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin is scheme://host[:port]")));
+
+function parseJson(text: string, context: z.RefinementCtx): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.issues.push({ code: "custom", input: text, message: "not JSON" });
+    return z.NEVER;
+  }
+}
+
+/** As it is in a stage's file, or as JSON where there is only text: on a command line and in a variable. */
+const orJson = <S extends z.ZodType>(schema: S) =>
+  z.union([z.string().transform(parseJson).pipe(z.unknown()), z.custom<z.input<S>>()]).pipe(schema);
+
+const Switch = z.union([z.boolean(), z.stringbool({ truthy: ["true"], falsy: ["false"] })], { error: "true or false" });
+
+const HostName = z
+  .string()
+  .regex(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, "a lower-case host name");
+
+const SecretName = z.string().regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN");
+
+const Server = z.string().refine((text) => readEndpoint(text) !== undefined, { error: "an IP address with a port" });
+
+const CertificateArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/, "the ARN of a certificate in ACM");
+
+const PerSecond = z.coerce.number<number | string>({ error: "a whole number from 1" }).int().positive();
+
+const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
+
+/** CloudFront with AWS WAF before the gateway: docs/deploy.md. */
+const Edge = z.strictObject({
+  /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
+  originDomainName: HostName,
+  /** For `domainName`, in us-east-1, where CloudFront looks. */
+  certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront takes certificates of us-east-1 only"),
+  /** A secret in us-east-1, with a replica in the stack's region: JSON of named values, each of 32 characters or more. */
+  secretName: SecretName,
+  /** Which of the values CloudFront shows the gateway; the gateway takes all of them. */
+  secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
+  /** What one address may ask in five minutes, before any of the API's own limits. */
+  requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
+});
+export type Edge = z.output<typeof Edge>;
+
+/** Every setting of a deployment. docs/deploy.md has them in a table. */
+export const Settings = z.object({
+  /** Names the deployment; the stack is `hosted-mail-<stage>`. */
+  stage: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
+    .default("dev"),
+  /** `ISSUERS` as shared/core/environment.ts reads it: JSON text, or the list itself. */
+  issuers: z
+    .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
+    .optional(),
+  /** Web origins that may call the API from a browser; none turns CORS off. */
+  allowedOrigins: Origins.default([]),
+  /** The name by which customers reach the API, instead of API Gateway's. */
+  domainName: HostName.optional(),
+  /** For the name that the gateway has, in the stack's region. */
+  certificateArn: CertificateArn.optional(),
+  /** The zone in Route 53 that gets the records for it; without one they are yours to make. */
+  hostedZoneId: z
+    .string()
+    .regex(/^Z[A-Z0-9]{1,31}$/, "the id of a hosted zone, such as Z0123456789ABC")
+    .optional(),
+  /** AWS WAF and CloudFront before the gateway; none if absent. */
+  edge: orJson(Edge).optional(),
+  /** Where customers reach the API, if that is not `domainName`. */
+  publicUrl: z.url({ protocol: /^https$/ }).optional(),
+  logLevel: z.enum(["debug", "info", "error"]).default("info"),
+  /** Stops every change, by REST and code mode, with this text for callers; reads and workers go on. For incidents. */
+  readOnly: ReadOnlyReason,
+  /** One of the retentions that CloudWatch Logs offers. */
+  logRetentionDays: z.coerce.number<number | string>().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
+  /** Traces of every function in X-Ray. */
+  trace: Switch.default(false),
+  /** Who is told about alarms; nobody when absent. */
+  alarmEmail: z.email().optional(),
+  /** From which p99 of the gateway on, over 15 minutes, there is an alarm. */
+  latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
+  /** For all callers together; each principal's own limit is in the code. */
+  throttleRatePerSecond: PerSecond.default(500),
+  throttleBurst: PerSecond.default(1_000),
+  /** Other throttles for the routes of some functions, by their names. */
+  routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
+  /** Who registers names, and where zones are; `embedded` only plays at it, and nobody can buy or reach a name. */
+  registrar: z.enum(["route53", "embedded"]).default("route53"),
+  dns: z.enum(["route53", "embedded"]).default("route53"),
+  /** Other prices of plans than those of shared/wallet/catalogue.ts, from months on. Lists of months that began stay. */
+  planPrices: orJson(PriceLists).default([]),
+  /** A secret in Secrets Manager as shared/providers/payments/payments.ts wants it; without it top-ups answer an error. */
+  paymentsSecretName: SecretName.optional(),
+  /** Where payers return to when a checkout does not say. */
+  paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
+  /** The zone whose names domains are delegated to: docs/domains.md says what it has to have. */
+  nsZone: HostName.default("dns.hosted-mail.example"),
+  /** The zone of the mail hosts that the records of domains lead to. */
+  mailZone: HostName.default("hosted-mail.example"),
+  /** A reusable delegation set of Route 53, on whose nameservers all zones are. */
+  delegationSetId: z
+    .string()
+    .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
+    .optional(),
+  /** A secret in Secrets Manager: at least 16 characters that the mail servers show in `X-Mail-Key`; without it they get errors. */
+  mailSecretName: SecretName.optional(),
+  /** Who the API's own mail is from, such as `Hosted Mail <no-reply@example.com>`; no-reply in the mail zone, if not said. */
+  mailFrom: z
+    .string()
+    .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
+    .optional(),
+  /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead of SES. */
+  smtpSecretName: SecretName.optional(),
+  /** A configuration set of SES for that mail. */
+  sesConfigurationSet: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")
+    .optional(),
+  /** The relay that sends mail, and the server that has the mailboxes, as the mail proxy reaches them: `10.0.0.5:25`. */
+  smtpRelay: Server.optional(),
+  imapServer: Server.optional(),
+});
+export type Settings = z.output<typeof Settings>;
+
+/** What a file in infra/stages exports as `settings`. */
+export type StageSettings = Omit<z.input<typeof Settings>, "stage">;
+
+/** What is wrong with settings, in lines. */
+export const prettySettings = (error: z.ZodError): string => z.prettifyError(error);

@@ -1,0 +1,33 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { BadConfig, given, readConfig, type Config } from "./config.ts";
+import type { StageSettings } from "./settings.ts";
+
+const folder = join(import.meta.dirname, "../stages");
+
+/** The stages that have a file of their own. */
+export const stageNames = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => name.slice(0, -".ts".length));
+
+/**
+ * Reads the configuration of the stage that context or the environment name, `dev` if they do not, with its file
+ * `infra/stages/<stage>.ts`. A stage without one is refused: a misspelt name would deploy a second product.
+ */
+export async function readStage(
+  context: (key: string) => unknown,
+  env: Record<string, string | undefined>,
+): Promise<Config> {
+  const stage = given("stage", context, env) ?? "dev";
+  const stages = stageNames();
+  if (typeof stage !== "string" || !stages.includes(stage)) {
+    throw new BadConfig(
+      `There is no stage ${JSON.stringify(stage)}: infra/stages has ${stages.join(", ")}. Copy example.ts to begin one.`,
+    );
+  }
+  const { settings } = (await import(pathToFileURL(join(folder, `${stage}.ts`)).href)) as { settings: StageSettings };
+  return readConfig(context, env, settings);
+}

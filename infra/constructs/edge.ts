@@ -1,0 +1,141 @@
+import { CfnOutput, Duration, SecretValue, Stack, Validations, type App } from "aws-cdk-lib";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import * as cloudfront from "aws-cdk-lib/aws-cloudfront";
+import { HttpOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
+import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
+import { CfnWebACL } from "aws-cdk-lib/aws-wafv2";
+import type { Construct } from "constructs";
+
+import type { Config } from "../config/config.ts";
+import type { Edge } from "../config/settings.ts";
+
+/** The header in which CloudFront says whom it saw: the gateway behind it sees CloudFront only. */
+export const viewerAddressHeader = "x-viewer-address";
+
+/** The zone that Route 53 has all distributions in. */
+const distributionsZone = "Z2FDTNDATAQYW2";
+
+/**
+ * CloudFront with AWS WAF under the customers' name: AWS WAF cannot stand before an HTTP API itself. A stack of its own,
+ * as both have to be made in us-east-1. What it shares with the other stack are names in the configuration, so that
+ * neither waits for the other.
+ */
+export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
+  const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
+    description: "CloudFront and AWS WAF before the customer API for hosted mail",
+    env: { region: "us-east-1" },
+    tags: { service: "hosted-mail", stage },
+  });
+  const distribution = addDistribution(stack, domainName, edge, addFirewall(stack, edge).attrArn);
+  if (hostedZoneId === undefined) {
+    new CfnOutput(stack, "EdgeTarget", { value: distribution.domainName, description: `CNAME of ${domainName}` });
+    return stack;
+  }
+  for (const type of ["A", "AAAA"]) {
+    new CfnRecordSet(stack, `Record${type}`, {
+      hostedZoneId,
+      name: domainName,
+      type,
+      aliasTarget: { dnsName: distribution.domainName, hostedZoneId: distributionsZone },
+    });
+  }
+  return stack;
+}
+
+function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId: string): cloudfront.Distribution {
+  const secret = SecretValue.secretsManager(edge.secretName, { jsonField: edge.secretKey });
+  const distribution = new cloudfront.Distribution(stack, "Distribution", {
+    comment: domainName,
+    domainNames: [domainName],
+    certificate: Certificate.fromCertificateArn(stack, "Certificate", edge.certificateArn),
+    minimumProtocolVersion: cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
+    httpVersion: cloudfront.HttpVersion.HTTP2_AND_3,
+    webAclId,
+    defaultBehavior: {
+      origin: new HttpOrigin(edge.originDomainName, {
+        protocolPolicy: cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
+        originSslProtocols: [cloudfront.OriginSslPolicy.TLS_V1_2],
+        readTimeout: Duration.seconds(30),
+        // CloudFormation reads the value as it deploys: the template has its name only.
+        customHeaders: { "x-origin-secret": secret.unsafeUnwrap() },
+      }),
+      allowedMethods: cloudfront.AllowedMethods.ALLOW_ALL,
+      cachePolicy: cloudfront.CachePolicy.CACHING_DISABLED,
+      originRequestPolicy: cloudfront.OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
+      viewerProtocolPolicy: cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,
+      functionAssociations: [
+        { eventType: cloudfront.FunctionEventType.VIEWER_REQUEST, function: addAddressNote(stack) },
+      ],
+    },
+  });
+  Validations.of(distribution).acknowledge(
+    { id: "AwsSolutions-CFR1", reason: "Customers are everywhere." },
+    { id: "AwsSolutions-CFR3", reason: "The gateway behind it logs each request, AWS WAF counts what it refuses." },
+  );
+  return distribution;
+}
+
+/** Whatever a caller wrote into the header, what arrives in it is whom CloudFront saw. */
+const addAddressNote = (scope: Construct): cloudfront.Function =>
+  new cloudfront.Function(scope, "NoteViewer", {
+    comment: "Notes the viewer's address",
+    runtime: cloudfront.FunctionRuntime.JS_2_0,
+    code: cloudfront.FunctionCode.fromInline(
+      `function handler(event) { event.request.headers["${viewerAddressHeader}"] = { value: event.viewer.ip }; return event.request; }`,
+    ),
+  });
+
+const seen = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
+  cloudWatchMetricsEnabled: true,
+  sampledRequestsEnabled: true,
+  metricName,
+});
+
+const managed = (priority: number, name: string): CfnWebACL.RuleProperty => ({
+  name,
+  priority,
+  overrideAction: { none: {} },
+  statement: { managedRuleGroupStatement: { vendorName: "AWS", name } },
+  visibilityConfig: seen(name),
+});
+
+/** All logins come from the few addresses of the mail proxies, which show a secret, and have limits by network and address. */
+const ofMailServers: CfnWebACL.StatementProperty = {
+  byteMatchStatement: {
+    fieldToMatch: { uriPath: {} },
+    positionalConstraint: "STARTS_WITH",
+    searchString: "/internal/mail/",
+    textTransformations: [{ priority: 0, type: "NONE" }],
+  },
+};
+
+/**
+ * Refuses floods from one address, addresses that AWS knows for attacks, and requests known to be exploits. Not AWS's
+ * common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are good requests here.
+ */
+function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL {
+  const flood: CfnWebACL.RuleProperty = {
+    name: "OneAddress",
+    priority: 0,
+    action: { block: { customResponse: { responseCode: 429 } } },
+    statement: {
+      rateBasedStatement: {
+        limit: requestsPer5Minutes,
+        aggregateKeyType: "IP",
+        evaluationWindowSec: 300,
+        scopeDownStatement: { notStatement: { statement: ofMailServers } },
+      },
+    },
+    visibilityConfig: seen("OneAddress"),
+  };
+  return new CfnWebACL(scope, "Firewall", {
+    scope: "CLOUDFRONT",
+    defaultAction: { allow: {} },
+    rules: [
+      flood,
+      managed(1, "AWSManagedRulesAmazonIpReputationList"),
+      managed(2, "AWSManagedRulesKnownBadInputsRuleSet"),
+    ],
+    visibilityConfig: seen("All"),
+  });
+}

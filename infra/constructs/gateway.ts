@@ -1,0 +1,160 @@
+import { Fn } from "aws-cdk-lib";
+import { CfnApi, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
+import type { Role } from "aws-cdk-lib/aws-iam";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+
+import type { Config } from "../config/config.ts";
+import { originAuthorizer, type LambdaSpec } from "../lambdas.ts";
+import { requestsTo } from "../requests-to.ts";
+import { corsRules } from "./cors.ts";
+import { gatewayName } from "./domain.ts";
+import { functionId } from "./functions.ts";
+
+type PathItem = Record<string, unknown>;
+
+/** The HTTP API, and its one stage. */
+export type Gateway = { api: CfnApi; stage: CfnStage };
+
+/** The HTTP API, all of it one OpenAPI definition made from the triggers, and its `$default` stage. */
+export function addGateway(
+  scope: Construct,
+  lambdas: readonly LambdaSpec[],
+  invokeRoles: ReadonlyMap<string, Role>,
+  accessLogs: LogGroup,
+  config: Config,
+): Gateway {
+  const name = gatewayName(config);
+  const authorizer = config.edge && invokeRoles.get(originAuthorizer.name)?.roleArn;
+  const api = new CfnApi(scope, "Api", {
+    body: {
+      openapi: "3.0.1",
+      info: { title: `hosted-mail-${config.stage}`, version: "1" },
+      ...(name === undefined ? {} : onlyBy(name)),
+      paths: pathsOf(lambdas, invokeRoles, authorizer === undefined ? {} : { security: [{ [scheme]: [] }] }),
+      ...(authorizer === undefined ? {} : { components: { securitySchemes: { [scheme]: asking(authorizer) } } }),
+      ...(config.allowedOrigins.length > 0 ? { "x-amazon-apigateway-cors": cors(config.allowedOrigins) } : {}),
+    },
+  });
+  const stage = new CfnStage(scope, "Stage", {
+    apiId: api.ref,
+    stageName: "$default",
+    autoDeploy: true,
+    accessLogSettings: { destinationArn: accessLogs.logGroupArn, format: accessLogFormat },
+    defaultRouteSettings: {
+      throttlingRateLimit: config.throttleRatePerSecond,
+      throttlingBurstLimit: config.throttleBurst,
+    },
+    ...(Object.keys(config.routeThrottles).length > 0 ? { routeSettings: throttlesOf(lambdas, config) } : {}),
+  });
+  return { api, stage };
+}
+
+/** The throttles of their own that routes have, by what API Gateway calls a route. CloudFormation takes the names as they are. */
+const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config): Record<string, unknown> =>
+  Object.fromEntries(
+    lambdas.flatMap(({ name, triggers }) => {
+      const throttle = routeThrottles[name];
+      if (throttle === undefined) return [];
+      const { ratePerSecond, burst } = throttle;
+      return requestsTo(triggers).map((trigger) => [
+        trigger,
+        { ThrottlingRateLimit: ratePerSecond, ThrottlingBurstLimit: burst },
+      ]);
+    }),
+  );
+
+/** Turns API Gateway's own name for the API off. */
+const onlyBy = (name: string): Record<string, unknown> => ({
+  servers: [
+    { url: `https://${name}`, "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } },
+  ],
+});
+
+const scheme = "origin";
+
+const originSecretHeader = "x-origin-secret";
+
+/** Lets the gateway ask whether a request came by CloudFront: once in five minutes for each value of the header. */
+const asking = (credentials: string): Record<string, unknown> => ({
+  type: "apiKey",
+  name: originSecretHeader,
+  in: "header",
+  "x-amazon-apigateway-authorizer": {
+    type: "request",
+    identitySource: `$request.header.${originSecretHeader}`,
+    authorizerUri: Fn.sub(uriOf(originAuthorizer.name)),
+    authorizerCredentials: credentials,
+    authorizerPayloadFormatVersion: "2.0",
+    authorizerResultTtlInSeconds: 300,
+    enableSimpleResponses: true,
+  },
+});
+
+function pathsOf(
+  lambdas: readonly LambdaSpec[],
+  roles: ReadonlyMap<string, Role>,
+  common: Record<string, unknown>,
+): Record<string, PathItem> {
+  const paths: Record<string, PathItem> = {};
+  for (const { name, triggers } of lambdas) {
+    for (const trigger of requestsTo(triggers)) {
+      const { path, method } = placeOf(trigger);
+      const item = (paths[path] ??= {});
+      if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}; the second is ${name}`);
+      item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...common };
+    }
+  }
+  return paths;
+}
+
+/** `$default` without a slash, as SAM writes it: API Gateway imports both forms, `sam local` knows only this one. */
+function placeOf(trigger: string): { path: string; method: string } {
+  if (trigger === "$default") return { path: "$default", method: "x-amazon-apigateway-any-method" };
+  const [method = "", path = ""] = trigger.split(" ");
+  return { path, method: method.toLowerCase() };
+}
+
+const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
+
+/** `sam local start-api` finds the function by this exact form. */
+const uriOf = (name: string): string => `${lambdaPath}/\${${functionId(name)}.Arn}/invocations`;
+
+const operation = (path: string, name: string, credentials: string | undefined): Record<string, unknown> => ({
+  ...(path === "$default" ? { isDefaultRoute: true } : {}),
+  parameters: [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => ({
+    name: parameter,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  })),
+  responses: { default: { description: "As the public OpenAPI document says" } },
+  "x-amazon-apigateway-integration": {
+    type: "aws_proxy",
+    httpMethod: "POST",
+    payloadFormatVersion: "2.0",
+    uri: Fn.sub(uriOf(name)),
+    credentials,
+  },
+});
+
+const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
+  const { allowMethods, allowHeaders, exposeHeaders, maxAgeSeconds } = corsRules;
+  return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
+};
+
+/** The route, not the path: a path can hold a mail address. */
+const accessLogFormat = JSON.stringify({
+  time_epoch_ms: "$context.requestTimeEpoch",
+  gateway_request_id: "$context.requestId",
+  source_ip: "$context.identity.sourceIp",
+  user_agent: "$context.identity.userAgent",
+  route: "$context.routeKey",
+  protocol: "$context.protocol",
+  status: "$context.status",
+  response_bytes: "$context.responseLength",
+  duration_ms: "$context.responseLatency",
+  integration_duration_ms: "$context.integrationLatency",
+  integration_status: "$context.integrationStatus",
+  integration_error: "$context.integrationErrorMessage",
+});

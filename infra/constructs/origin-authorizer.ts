@@ -1,0 +1,31 @@
+import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { Construct } from "constructs";
+
+import type { Edge } from "../config/settings.ts";
+import { originAuthorizer } from "../lambdas.ts";
+import { allow } from "./allow.ts";
+import { addFunction, type Common } from "./functions.ts";
+import { readSecret, secretArnOf } from "./ports.ts";
+
+/** Adds to the functions the one that the gateway asks; it may read the one secret, of which this region has a replica. */
+export function addOriginAuthorizer(
+  scope: Construct,
+  { secretName }: Edge,
+  common: Common,
+  functions: Map<string, LambdaFunction>,
+): void {
+  const { name, access, timeoutSeconds = 5 } = originAuthorizer;
+  const added = addFunction(
+    scope,
+    {
+      name,
+      access,
+      side: "door",
+      description: "Says whether a request came by CloudFront",
+      timeoutSeconds,
+      policies: { secret: allow(readSecret, secretArnOf(scope, secretName)) },
+    },
+    { ...common, environment: { ORIGIN_SECRET_NAME: secretName } },
+  );
+  functions.set(name, added);
+}

@@ -1,0 +1,57 @@
+import { catalogue } from "../../functions/code/catalogue.ts";
+import { exampleOf } from "../../functions/code/catalogue/example.ts";
+import type { CodeFunction } from "../../functions/code/catalogue/function.ts";
+import { dataType, textType } from "../../functions/code/protocols/a2a/message.ts";
+import { a2aVersion } from "../../functions/code/protocols/a2a/rpc.ts";
+import { productName } from "../../shared/core/product.ts";
+import { families } from "../openapi/families.ts";
+
+/** Stands for the API's address, which is known where the card is served. */
+const address = "{address}";
+
+const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?? "";
+
+/**
+ * The agent card of A2A 1.0 (§4.4). A skill is a family of functions: what an agent can be asked about, of which each
+ * call is told apart by the functions in its description.
+ */
+export function agentCard(): object {
+  const modes = [dataType, textType];
+  return {
+    name: productName,
+    description:
+      'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and who may do what. It is asked with small programs of function calls in a subset of Starlark, as a data part {"code": "…"} or a text part; it does not read natural language. The program is checked as a whole before the first call runs. functions.search(query="…") and functions.explain(name="…") tell more, and dry_run: true in the data part tries without an effect.',
+    version: "1.0.0",
+    documentationUrl: `${address}/docs/code-mode`,
+    supportedInterfaces: [{ url: `${address}/v1/public/a2a`, protocolBinding: "JSONRPC", protocolVersion: a2aVersion }],
+    capabilities: { streaming: false, pushNotifications: false, extendedAgentCard: false },
+    securitySchemes: {
+      bearer: {
+        httpAuthSecurityScheme: {
+          scheme: "Bearer",
+          bearerFormat: "JWT",
+          description: "An access token of a configured issuer, or a service account's token (sat_…).",
+        },
+      },
+    },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    defaultInputModes: modes,
+    defaultOutputModes: modes,
+    skills: families.flatMap(skillOf),
+  };
+}
+
+function skillOf({ name, title, description }: (typeof families)[number]): object[] {
+  const functions = [...catalogue.values()].filter((fn) => familyOf(fn) === name);
+  if (functions.length === 0) return [];
+  const names = functions.map(({ route }) => route.name);
+  return [
+    {
+      id: name,
+      name: title,
+      description: `${description} Functions: ${names.join(", ")}.`,
+      tags: [...new Set(names.flatMap((one) => one.split(".").slice(0, -1)))],
+      examples: functions.slice(0, 2).map(exampleOf),
+    },
+  ];
+}

@@ -1,0 +1,58 @@
+import * as z from "zod";
+
+import { catalogue } from "../../functions/code/catalogue.ts";
+import { parametersOf } from "../../functions/code/catalogue/signature.ts";
+
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** What a value holds, by number of its shape: the members of a dict, or what the items of a list are like. */
+type Shape = { members: Record<string, number> } | { items: number };
+
+/** Numbers shapes, each once, however many functions answer it. 0 is anything that holds nothing to choose. */
+class Shapes {
+  readonly all: (Shape | null)[] = [null];
+  readonly #known = new Map<string, number>();
+
+  /** The number of a schema's shape; of a choice, that of the first that holds something. */
+  of(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {
+    if (typeof schema !== "object") return 0;
+    if (schema.$ref !== undefined) return this.of(definitions[schema.$ref.replace("#/$defs/", "")], definitions);
+    const choices = schema.anyOf ?? schema.oneOf;
+    if (choices) return choices.map((choice) => this.of(choice, definitions)).find((shape) => shape !== 0) ?? 0;
+    const { properties, items } = schema;
+    if (schema.type === "array" && typeof items === "object" && !Array.isArray(items)) {
+      return this.#numberOf({ items: this.of(items, definitions) });
+    }
+    if (schema.type !== "object" || !properties) return 0;
+    const members = Object.entries(properties).map(([name, member]) => [name, this.of(member, definitions)]);
+    return this.#numberOf({ members: Object.fromEntries(members) });
+  }
+
+  #numberOf(shape: Shape): number {
+    const key = JSON.stringify(shape);
+    const known = this.#known.get(key) ?? this.all.push(shape) - 1;
+    this.#known.set(key, known);
+    return known;
+  }
+}
+
+/** What the playground completes, known before anybody has a token: functions, their parameters, and what they answer. */
+export function playgroundFunctions(): object {
+  const shapes = new Shapes();
+  const functions = [...catalogue.values()].map((fn) => {
+    const output: Schema = z.toJSONSchema(fn.route.output, { io: "output", unrepresentable: "any" });
+    return {
+      name: fn.route.name,
+      summary: fn.route.summary,
+      access: fn.route.access,
+      parameters: parametersOf(fn).map(({ name, type, required, description }) => ({
+        name,
+        type,
+        required,
+        description,
+      })),
+      answer: shapes.of(output, output.$defs ?? {}),
+    };
+  });
+  return { functions, shapes: shapes.all };
+}

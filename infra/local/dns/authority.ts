@@ -1,0 +1,67 @@
+import type { Answer } from "dns-packet";
+
+import { rcode } from "../../../shared/dns/message.ts";
+import { isWithin } from "../../../shared/dns/wire-name.ts";
+import { type ServedRRset, soaOf, wireRecords } from "./records-wire.ts";
+import { type DnsReply, bareReply } from "./reply.ts";
+import type { DnsAnswer, DnsQuestion } from "./respond.ts";
+import { type DnsZone, matchIn } from "./zone-match.ts";
+
+const maxAliases = 8;
+
+/** The addresses that a zone has of the hosts in these records. */
+function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
+  const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
+  return rrsets
+    .filter(({ name, type }) => hosts.has(name) && (type === "A" || type === "AAAA"))
+    .flatMap((rrset) => wireRecords(rrset));
+}
+
+function soaOfZone({ name, rrsets }: DnsZone, serial: number): Answer {
+  const nameservers = rrsets.find((rrset) => rrset.name === name && rrset.type === "NS");
+  const [first] = nameservers?.data ?? [];
+  return soaOf(name, first && "host" in first ? first.host : name, serial);
+}
+
+/** What a zone says; CNAMEs are followed as far as they stay in it. */
+function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsReply {
+  const answers: Answer[] = [];
+  const soa = soaOfZone(zone, serial);
+  const reply: DnsReply = { ...bareReply(rcode.noError), isAuthoritative: true, answers };
+  let { name } = question;
+  for (let aliases = 0; aliases <= maxAliases && isWithin(name, zone.name); aliases += 1) {
+    const match = matchIn(zone, name, question.type);
+    switch (match.kind) {
+      case "data":
+        answers.push(...wireRecords(match.rrset, name));
+        return { ...reply, additionals: addressesOf(zone, match.rrset) };
+      case "alias":
+        answers.push(...wireRecords(match.rrset, name));
+        name = match.target;
+        break;
+      case "delegation": {
+        const authorities = wireRecords(match.rrset);
+        const isAuthoritative = answers.length > 0;
+        return { ...reply, isAuthoritative, authorities, additionals: addressesOf(zone, match.rrset) };
+      }
+      case "apex_soa":
+        return { ...reply, answers: [...answers, soa] };
+      case "none":
+        return { ...reply, authorities: [soa] };
+      case "absent":
+        return { ...reply, rcode: rcode.nxDomain, authorities: [soa] };
+    }
+  }
+  return reply;
+}
+
+/**
+ * Answers with authority for the zones that `zoneOf` finds: the closest one that encloses a name, with all its RRsets.
+ * Their SOA is made up, with this serial. Names of no zone are refused.
+ */
+export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>, serial = 1): DnsAnswer {
+  return async (question) => {
+    const zone = await zoneOf(question.name);
+    return zone ? replyFrom(zone, question, serial) : bareReply(rcode.refused);
+  };
+}

@@ -1,0 +1,66 @@
+import type { Answer, CaaData } from "dns-packet";
+
+import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
+
+type ServedData = RecordData | { type: "PTR"; host: string };
+
+/** The records of one name and type that a server here can have: those of customers' zones, and names of addresses. */
+export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
+
+const longestStringBytes = 255;
+
+/** A text as character-strings (RFC 1035 §3.3.14), one at least. */
+function characterStrings(text: string): Buffer[] {
+  const bytes = Buffer.from(text);
+  const count = Math.max(1, Math.ceil(bytes.length / longestStringBytes));
+  return Array.from({ length: count }, (_, index) =>
+    bytes.subarray(index * longestStringBytes, (index + 1) * longestStringBytes),
+  );
+}
+
+function wireRecord(name: string, ttl: number, data: ServedData): Answer {
+  switch (data.type) {
+    case "A":
+    case "AAAA":
+      return { name, ttl, type: data.type, data: data.address };
+    case "CNAME":
+    case "NS":
+    case "PTR":
+      return { name, ttl, type: data.type, data: data.host };
+    case "MX":
+      return { name, ttl, type: "MX", data: { preference: data.priority, exchange: data.host } };
+    case "TXT":
+      return { name, ttl, type: "TXT", data: characterStrings(data.text) };
+    case "SRV": {
+      const { priority, weight, port, host } = data;
+      return { name, ttl, type: "SRV", data: { priority, weight, port, target: host } };
+    }
+    default: {
+      const { flags, tag, value } = data;
+      return { name, ttl, type: "CAA", data: { flags, tag: tag as CaaData["tag"], value } };
+    }
+  }
+}
+
+/** The records of an RRset for the wire, under another name where a wildcard stands for it. */
+export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
+  data.map((one) => wireRecord(owner, ttl, one));
+
+/**
+ * The SOA of a zone that has no secondaries, so that nobody compares its serial: it is what a "no" is kept by, for a
+ * minute (RFC 2308 §5).
+ */
+export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
+  name: zone === "" ? "." : zone,
+  type: "SOA",
+  ttl: 60,
+  data: {
+    mname: nameserver,
+    rname: zone === "" ? "hostmaster" : `hostmaster.${zone}`,
+    serial: serial % 2 ** 32,
+    refresh: 3_600,
+    retry: 600,
+    expire: 604_800,
+    minimum: 60,
+  },
+});

@@ -1,0 +1,143 @@
+import { isIP } from "node:net";
+
+import * as z from "zod";
+
+import { addressAt, reverseName } from "../../../shared/dns/reverse.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import type { Key, Write } from "../../../shared/table/writes.ts";
+import type { ServedRRset } from "./records-wire.ts";
+import type { DnsZone } from "./zone-match.ts";
+
+/*
+ * Access patterns
+ *   what somebody set as the name of an address          PTR#<ip> / PTR
+ *   what somebody set of a name: its addresses, its TXT  RDNS#<name> / PTR
+ *   the name of an address of the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
+ *   the address of the stock that has a name             RDNS#<name> / HOLDER written in shared/dedicated-ips
+ */
+const pointerKey = (ip: string): Key => ({ PK: `PTR#${ip}`, SK: "PTR" });
+const hostKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "PTR" });
+const stockKey = (ip: string): Key => ({ PK: `IP#${ip}`, SK: "HOLDER" });
+const stockNameKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "HOLDER" });
+
+const Pointer = z.object({ version: z.int(), rdns: z.string() });
+const Host = z.object({ version: z.int(), ips: z.array(z.string()), txt: z.string().nullable() });
+type Host = z.output<typeof Host>;
+const Stock = z.object({ rdns: z.string().optional() });
+const StockName = z.object({ ip: z.string() });
+
+const ttl = 60;
+const setup = "_setup.";
+
+/** What the public DNS on this machine says of an address. */
+export type ReverseDns = {
+  /** In its canonical spelling. */
+  ip: string;
+  rdns: string | null;
+  /** Whether the name leads to the address, unless it is in a domain that is delegated. */
+  forward: boolean;
+  /** The text at `_setup.<rdns>`. */
+  txt: string | null;
+};
+
+/** What to set; an absent `txt` stays what it is, and null takes it away. */
+export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
+
+const none: Host = { version: 0, ips: [], txt: null };
+
+/** The write that makes a host be so; one of which nothing is left goes. */
+function hostWrite(name: string, before: Host, after: Omit<Host, "version">): Write {
+  const condition = before.version === 0 ? ("absent" as const) : { version: before.version };
+  if (after.ips.length === 0 && after.txt === null) {
+    return before.version === 0
+      ? { check: hostKey(name), if: "absent" }
+      : { delete: hostKey(name), if: { version: before.version } };
+  }
+  return { put: { ...hostKey(name), ...after, version: before.version + 1 }, if: condition };
+}
+
+/** The write that makes an address be called so, or nothing of its own. */
+function pointerWrite(ip: string, version: number | undefined, rdns: string | null): Write {
+  if (rdns === null) {
+    return version === undefined
+      ? { check: pointerKey(ip), if: "absent" }
+      : { delete: pointerKey(ip), if: { version } };
+  }
+  const put = { ...pointerKey(ip), rdns, version: (version ?? 0) + 1 };
+  return { put, if: version === undefined ? "absent" : { version } };
+}
+
+/**
+ * Plays the provider of an address and the owner of a host: names the address, as a PTR record, or takes its name away.
+ * With `forward` the name leads to the address. What the name before led to the address does so no more.
+ */
+export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
+  return table.commit(async () => {
+    const pointer = await table.get(pointerKey(ip), Pointer);
+    const hostOf = async (name: string): Promise<Host> => (await table.get(hostKey(name), Host)) ?? none;
+    const writes = [pointerWrite(ip, pointer?.version, rdns)];
+    if (pointer && pointer.rdns !== rdns) {
+      const former = await hostOf(pointer.rdns);
+      const ips = former.ips.filter((one) => one !== ip);
+      writes.push(hostWrite(pointer.rdns, former, { ips, txt: ips.length === 0 ? null : former.txt }));
+    }
+    if (rdns !== null) {
+      const host = await hostOf(rdns);
+      const others = host.ips.filter((one) => one !== ip);
+      const after = { ips: forward ? [...others, ip] : others, txt: txt === undefined ? host.txt : txt };
+      writes.push(hostWrite(rdns, host, after));
+    }
+    return { value: undefined, writes };
+  });
+}
+
+/** The name of an address: what somebody set, or else what it is called in the operator's stock. */
+async function nameOf(table: Table, ip: string): Promise<string | undefined> {
+  const [pointer, stock] = await table.getMany([pointerKey(ip), stockKey(ip)]);
+  if (pointer) return Pointer.parse(pointer).rdns;
+  return stock && Stock.parse(stock).rdns;
+}
+
+/** The addresses and the text of a host: what somebody set, or else what the operator's stock has. */
+async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">> {
+  const [host, stock] = await table.getMany([hostKey(name), stockNameKey(name)]);
+  if (host) return Host.parse(host);
+  return stock ? { ips: [StockName.parse(stock).ip], txt: null } : none;
+}
+
+/** What is said of an address, which is in its canonical spelling. */
+export async function readReverseDns(table: Table, ip: string): Promise<ReverseDns> {
+  const rdns = await nameOf(table, ip);
+  if (rdns === undefined) return { ip, rdns: null, forward: false, txt: null };
+  const { ips, txt } = await hostAt(table, rdns);
+  return { ip, rdns, forward: ips.includes(ip), txt };
+}
+
+const addressSet = (name: string, type: "A" | "AAAA", ips: readonly string[]): ServedRRset => ({
+  name,
+  type,
+  ttl,
+  data: ips.map((address) => ({ type, address })),
+});
+
+/** The records of the name of an address, of a host, or of a host's `_setup`; none for other names. */
+export async function recordsOfHost(table: Table, name: string): Promise<ServedRRset[]> {
+  const ip = addressAt(name);
+  if (ip !== undefined) {
+    const host = await nameOf(table, ip);
+    return host === undefined ? [] : [{ name: reverseName(ip), type: "PTR", ttl, data: [{ type: "PTR", host }] }];
+  }
+  if (name.startsWith(setup)) {
+    const { txt: text } = await hostAt(table, name.slice(setup.length));
+    return text === null ? [] : [{ name, type: "TXT", ttl, data: [{ type: "TXT", text }] }];
+  }
+  const { ips } = await hostAt(table, name);
+  const [four, six] = [ips.filter((one) => isIP(one) === 4), ips.filter((one) => isIP(one) === 6)];
+  return [addressSet(name, "A", four), addressSet(name, "AAAA", six)].filter(({ data }) => data.length > 0);
+}
+
+/** What a server that has no zone of a name can answer of it: undefined where nothing is known of the name. */
+export async function zoneOfHost(table: Table, name: string): Promise<DnsZone | undefined> {
+  const rrsets = await recordsOfHost(table, name);
+  return rrsets.length > 0 ? { name: "", rrsets } : undefined;
+}

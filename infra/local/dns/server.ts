@@ -1,0 +1,128 @@
+import { type Socket as UdpSocket, createSocket } from "node:dgram";
+import { once } from "node:events";
+import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
+
+import { framed } from "../../../shared/dns/transport.ts";
+import { type Responding, respondTo } from "./respond.ts";
+
+export type DnsServerOptions = Responding & {
+  /** 0 takes a free one. */
+  port: number;
+  /** The port to try when this one is somebody else's, such as `freePort`; without it, that is an error. */
+  onBusyPort?: () => Promise<number>;
+  /** How long a connection may be silent. */
+  idleTimeoutMs?: number;
+};
+
+export type DnsServer = {
+  /** Of UDP and of TCP. */
+  port: number;
+  /** Stops answering and closes all connections. */
+  stop: () => Promise<void>;
+};
+
+type Sockets = { udp: UdpSocket; tcp: Server; port: number };
+
+const host = "127.0.0.1";
+const maxTries = 10;
+const maxConnections = 100;
+/** A client that asks on without reading the answers loses its connection when so much waits for it. */
+const maxUnreadBytes = 1_048_576;
+
+async function bindBoth(wanted: number): Promise<Sockets> {
+  const tcp = createServer({ allowHalfOpen: true }).listen(wanted, host);
+  await once(tcp, "listening");
+  const { port } = tcp.address() as AddressInfo;
+  const udp = createSocket("udp4");
+  try {
+    udp.bind(port, host);
+    await once(udp, "listening");
+    return { udp, tcp, port };
+  } catch (error) {
+    udp.close();
+    tcp.close();
+    throw error;
+  }
+}
+
+const isBusy = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+
+async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Sockets> {
+  let port = wanted;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await bindBoth(port);
+    } catch (error) {
+      if (!isBusy(error) || tries === maxTries) throw error;
+      // A free port of TCP that is taken with UDP: the kernel gives another one.
+      if (port === 0) continue;
+      if (!onBusyPort) throw error;
+      port = await onBusyPort();
+    }
+  }
+}
+
+/** Answers the messages of a connection in their order (RFC 7766 §6.2.1), and reads on when it has. */
+function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: number): void {
+  let received = Buffer.alloc(0);
+  async function take(chunk: Buffer): Promise<void> {
+    received = Buffer.concat([received, chunk]);
+    while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+      const end = 2 + received.readUInt16BE(0);
+      const response = await respondTo(received.subarray(2, end), "tcp", responding);
+      received = received.subarray(end);
+      if (response) socket.write(framed(response));
+      if (socket.writableLength > maxUnreadBytes) socket.destroy();
+      if (socket.destroyed) return;
+    }
+  }
+  let work = Promise.resolve();
+  socket.on("error", () => {});
+  socket.setTimeout(idleTimeoutMs, () => socket.destroy());
+  socket.on("data", (chunk) => {
+    socket.pause();
+    work = take(chunk).then(
+      () => void socket.resume(),
+      () => void socket.destroy(),
+    );
+  });
+  // The end is told of even while paused.
+  socket.on("end", () => void work.then(() => socket.end()));
+}
+
+/**
+ * A DNS server on 127.0.0.1, by UDP and TCP on the same port. Rejects when the port cannot be had, with the error of
+ * node:net or node:dgram.
+ */
+export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
+  const { answer, onError, idleTimeoutMs = 10_000 } = options;
+  const responding: Responding = { answer, ...(onError ? { onError } : {}) };
+  const { udp, tcp, port } = await bind(options);
+  const connections = new Set<Socket>();
+  let isStopping = false;
+
+  udp.on("error", () => {});
+  udp.on("message", (bytes, from) => {
+    void respondTo(bytes, "udp", responding).then((response) => {
+      if (response && !isStopping) udp.send(response, from.port, from.address);
+    });
+  });
+  tcp.maxConnections = maxConnections;
+  tcp.on("connection", (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+    serveConnection(socket, responding, idleTimeoutMs);
+  });
+
+  return {
+    port,
+    stop: async () => {
+      isStopping = true;
+      const closed = Promise.all([once(udp, "close"), once(tcp, "close")]);
+      udp.close();
+      tcp.close();
+      for (const socket of connections) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import type { Event } from "../../../shared/changes/event.ts";
+import type { EventPublisher } from "../../../shared/providers/events/events.ts";
+import { ndjsonLog, type NdjsonLog } from "./ndjson-log.ts";
+
+/** What `$DATA_DIR/events.ndjson` holds of an event. */
+export const PublishedEvent = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  timestamp: z.string(),
+  account_id: z.string(),
+  resource: z.object({ type: z.string(), id: z.string() }),
+  actor: z.object({ type: z.string(), id: z.string() }),
+  published_at: z.string(),
+});
+export type PublishedEvent = z.output<typeof PublishedEvent>;
+
+/** A change that was given up after its retries. */
+export const DeadLetter = z.object({
+  at: z.string(),
+  /** Where the change's row is. */
+  pk: z.string(),
+  sk: z.string(),
+  reason: z.string(),
+});
+export type DeadLetter = z.output<typeof DeadLetter>;
+
+/** The published events of a data folder. */
+export const eventsIn = (dataDir: string): NdjsonLog => ndjsonLog(join(dataDir, "events.ndjson"));
+
+/** The dead letters of a data folder. */
+export const deadLettersIn = (dataDir: string): NdjsonLog => ndjsonLog(join(dataDir, "dead-letters.ndjson"));
+
+/** Those of a log's lines that are what they should be, newest first. */
+export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema: S): Promise<z.output<S>[]> =>
+  (await read())
+    .flatMap((line) => {
+      const { success, data } = schema.safeParse(line);
+      return success ? [data] : [];
+    })
+    .toReversed();
+
+type Hooks = {
+  /** Hears of every event once it is in the log; when it rejects, the event counts as not published. */
+  onEvent?: ((event: Event) => Promise<void> | void) | undefined;
+  onError?: (what: string, error: unknown) => void;
+};
+
+/** The event bus of one machine: a log that `/_local/events` shows, and one listener. */
+export function embeddedPublisher(events: NdjsonLog, { onEvent, onError }: Hooks = {}): EventPublisher {
+  return async (published) => {
+    try {
+      const published_at = new Date().toISOString();
+      await events.append(published.map((event) => ({ ...event, published_at })));
+    } catch (error) {
+      onError?.("event log", error);
+      return [...published.keys()];
+    }
+    const failed: number[] = [];
+    for (const [index, event] of published.entries()) {
+      try {
+        await onEvent?.(event);
+      } catch (error) {
+        onError?.(`listener of ${event.id}`, error);
+        failed.push(index);
+      }
+    }
+    return failed;
+  };
+}

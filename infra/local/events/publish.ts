@@ -1,0 +1,50 @@
+import { join } from "node:path";
+
+import { publishChanges } from "../../../functions/workers/publish-changes.ts";
+import type { Event } from "../../../shared/changes/event.ts";
+import { createLog } from "../../../shared/core/log.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import type { Item } from "../../../shared/table/writes.ts";
+import { seedRequestId } from "../seed/seed-big.ts";
+import { openChangeFeed } from "./change-feed.ts";
+import { deadLettersIn, embeddedPublisher, eventsIn } from "./event-log.ts";
+import { eventSource } from "./event-source.ts";
+import { startPoller, type Poller } from "./poller.ts";
+
+type PublishingOptions = {
+  table: Table;
+  dataDir: string;
+  onEvent?: ((event: Event) => Promise<void> | void) | undefined;
+  onError: (what: string, error: unknown) => void;
+};
+
+/** Changes by workers wake no poller. With this rest they are published within two seconds. In milliseconds. */
+const idleMs = 1_000;
+
+// Nobody could have listened to a seed, and handing so many over would keep the machine busy for an hour.
+const isNews = ({ request_id }: Item): boolean => request_id !== seedRequestId;
+
+/** Publishes the changes in the table as the deployed stream does, by the same worker, to the log in the data folder. */
+export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
+  const publish = embeddedPublisher(eventsIn(dataDir), { onEvent, onError });
+  // A line a batch would double those of the requests; what fails is said.
+  const log = createLog(process.env["LOG_LEVEL"] === "silent" ? "silent" : "error", {}, "text");
+  const deadLetters = deadLettersIn(dataDir);
+  const deliver = eventSource({
+    handler: publishChanges(() => ({ publish, log })),
+    onDeadLetter: (letter) => deadLetters.append([letter]),
+  });
+  const feed = await openChangeFeed({
+    table,
+    file: join(dataDir, "change-feed.json"),
+    deliver: (rows) => deliver(rows.filter(isNews)),
+  });
+  const poller = startPoller({ work: feed.poll, idleMs, onError: (error) => onError("change feed", error) });
+  return {
+    wake: poller.wake,
+    stop: async () => {
+      feed.stop();
+      await poller.stop();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+import { attachment } from "../../../shared/providers/files/attachment.ts";
+import { isGenuine, readEmbedded } from "../../../shared/providers/files/embedded.ts";
+import { contentTypeOf } from "../../../shared/providers/files/files.ts";
+import { type Answer, jsonAnswer } from "../server/answer.ts";
+import type { LocalPath, LocalRequest } from "../server/respond.ts";
+
+type Place = { folder: string; key: Buffer; now?: () => Date };
+
+const Ticket = z.object({
+  key: z.string(),
+  filename: z.string(),
+  expires: z.coerce.number().int(),
+  signature: z.string(),
+});
+
+/**
+ * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts. 403 for a URL that is expired or was not
+ * signed with this key, 404 for a file that is not there.
+ */
+export const filePaths = (place: Place): LocalPath[] => [
+  { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(place, request) },
+];
+
+async function download(
+  { folder, key, now = () => new Date() }: Place,
+  { params, query }: LocalRequest,
+): Promise<Answer> {
+  const { data: ticket } = Ticket.safeParse({ ...Object.fromEntries(query), ...params });
+  if (!ticket || !isGenuine(key, ticket)) return jsonAnswer(403, { message: "This address was not signed here." });
+  if (now().getTime() >= ticket.expires * 1000) return jsonAnswer(403, { message: "This address has expired." });
+  const contentType = contentTypeOf(ticket.key);
+  const body = contentType === undefined ? undefined : await readEmbedded(folder, ticket.key);
+  if (contentType === undefined || !body) return jsonAnswer(404, { message: "There is no such file." });
+  const headers = { "content-type": contentType, "content-disposition": attachment(ticket.filename) };
+  return { status: 200, headers, body };
+}

@@ -1,0 +1,29 @@
+import { clock } from "../../../shared/core/time.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import type { LocalPath } from "../server/respond.ts";
+import { checkoutPaths } from "./checkout-page.ts";
+import { filePaths } from "./files.ts";
+import { outboxPaths } from "./outbox.ts";
+import { registryPaths } from "./registry-page.ts";
+import { reversePaths } from "./reverse-dns.ts";
+
+/** The pages of the embedded payments, files, registry and outbox, where those are what the product uses. */
+export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
+  const {
+    PAYMENTS_WEBHOOK_SECRET: webhookSecret,
+    FILES_DIR: folder,
+    FILES_KEY: key,
+    REGISTRAR,
+    MAIL_PROVIDER,
+  } = process.env;
+  return [
+    ...(webhookSecret === undefined ? [] : checkoutPaths({ table, webhookSecret, now: clock })),
+    ...(folder === undefined || key === undefined
+      ? []
+      : filePaths({ folder, key: Buffer.from(key, "base64"), now: clock })),
+    ...(REGISTRAR === "embedded"
+      ? [...registryPaths({ table, onDelegated: onChanged }), ...reversePaths({ table, onChanged })]
+      : []),
+    ...(MAIL_PROVIDER === "embedded" ? outboxPaths(table) : []),
+  ];
+}

@@ -1,0 +1,97 @@
+import * as z from "zod";
+
+import { escaped } from "../../../shared/core/text.ts";
+import { outbox, readOutbox, type OutboxMail } from "../../../shared/providers/mail/embedded.ts";
+import type { Reader } from "../../../shared/table/table.ts";
+import { type Answer, jsonAnswer } from "../server/answer.ts";
+import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import { htmlAnswer } from "./html.ts";
+import { wantsJson } from "./wants-json.ts";
+
+const Query = z.object({
+  to: z.string().trim().toLowerCase().max(254).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+});
+type Query = z.output<typeof Query>;
+
+const row = ({ id, to, subject, sent_at }: OutboxMail): string =>
+  `<tr><td>${escaped(sent_at.slice(0, 19).replace("T", " "))}</td><td>${escaped(to)}</td><td><a href="/_local/outbox/${escaped(id)}">${escaped(subject)}</a></td></tr>`;
+
+const rows = (mails: readonly OutboxMail[]): string =>
+  `<table><thead><tr><th>Time</th><th>To</th><th>Subject</th></tr></thead><tbody>${mails.map(row).join("\n")}</tbody></table>`;
+
+const listPage = (mails: readonly OutboxMail[], { to = "" }: Query): Answer =>
+  htmlAnswer(
+    200,
+    "Outbox",
+    `<p>Mail that would have gone out to people, newest first; it is forgotten after seven days.</p>
+      <form><label>To <input name="to" type="email" value="${escaped(to)}" /></label><button>Show</button></form>
+      ${mails.length === 0 ? "<p>There is no mail here.</p>" : rows(mails)}`,
+  );
+
+/** What a mail may do in its frame: look as it wants to, and have its links opened beside. */
+const sandbox = "allow-popups allow-popups-to-escape-sandbox";
+const framePolicy = `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${sandbox}`;
+
+function mailPage(mail: OutboxMail): Answer {
+  const facts = [
+    ["From", mail.from],
+    ["To", mail.to],
+    ["Sent", mail.sent_at],
+    ["Message-ID", mail.message_id],
+  ].map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escaped(value)}</dd>`);
+  return htmlAnswer(
+    200,
+    mail.subject,
+    `<dl>${facts.join("\n")}</dl>
+      <h2>As HTML</h2>
+      <iframe title="The mail as HTML" sandbox="${sandbox}" src="/_local/outbox/${escaped(mail.id)}/html"></iframe>
+      <h2>As text</h2>
+      <pre>${escaped(mail.text)}</pre>
+      <p><a href="/_local/outbox?to=${escaped(encodeURIComponent(mail.to))}">All mail to this address</a></p>`,
+    "frame-src 'self'",
+  );
+}
+
+const framed = ({ html }: OutboxMail): Answer => ({
+  status: 200,
+  headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": framePolicy },
+  body: Buffer.from(html.replace(/<head[^>]*>/i, '$&<base target="_blank">')),
+});
+
+const missing = (request: LocalRequest): Answer => {
+  const message = "There is no such mail here.";
+  return wantsJson(request) ? jsonAnswer(404, { message }) : htmlAnswer(404, "No such mail", `<p>${message}</p>`);
+};
+
+async function list(table: Reader, request: LocalRequest): Promise<Answer> {
+  // An empty field of the form is none.
+  const given = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
+  const { success, data, error } = Query.safeParse(given);
+  if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
+  const { to, limit } = data;
+  const mails = await outbox(table, { limit, ...(to === undefined ? {} : { to }) });
+  return wantsJson(request) ? jsonAnswer(200, { items: mails }) : listPage(mails, data);
+}
+
+/**
+ * `/_local/outbox`: the mails of the embedded outbox, newest first, with `?to=` those to an address; `/_local/outbox/{id}`
+ * is one of them, its HTML in a frame that can run nothing. As JSON for who asks for it.
+ */
+export function outboxPaths(table: Reader): LocalPath[] {
+  const one =
+    (show: (mail: OutboxMail, request: LocalRequest) => Answer) =>
+    async (request: LocalRequest): Promise<Answer> => {
+      const mail = await readOutbox(table, request.params["id"] ?? "");
+      return mail ? show(mail, request) : missing(request);
+    };
+  return [
+    { method: "GET", path: "/_local/outbox", handle: (request) => list(table, request) },
+    {
+      method: "GET",
+      path: "/_local/outbox/{id}",
+      handle: one((mail, request) => (wantsJson(request) ? jsonAnswer(200, mail) : mailPage(mail))),
+    },
+    { method: "GET", path: "/_local/outbox/{id}/html", handle: one(framed) },
+  ];
+}

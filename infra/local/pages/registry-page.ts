@@ -1,0 +1,72 @@
+import * as z from "zod";
+
+import { nameserversOf } from "../../../shared/core/platform.ts";
+import { escaped } from "../../../shared/core/text.ts";
+import { readHolder } from "../../../shared/domains/holder.ts";
+import { NewDomainName } from "../../../shared/domains/registrable.ts";
+import { delegate, delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { jsonAnswer, type Answer } from "../server/answer.ts";
+import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import { formOrJson, isJson } from "./form-or-json.ts";
+import { isOwnForm } from "./own-form.ts";
+import { registryPage } from "./registry-html.ts";
+
+type Options = { table: Table; onDelegated: () => void };
+
+const Delegation = z.strictObject({
+  name: NewDomainName,
+  /** Those of the account that connected the name, if not said; none at all takes the delegation away. */
+  nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
+});
+type Delegation = z.output<typeof Delegation>;
+
+/** In a form several nameservers stand with spaces or commas between. */
+function fieldsOf(form: URLSearchParams): unknown {
+  const hosts = (form.get("nameservers") ?? "").split(/[\s,]+/).filter((host) => host !== "");
+  return { name: form.get("name") ?? "", ...(hosts.length > 0 ? { nameservers: hosts } : {}) };
+}
+
+async function perform({ name, nameservers }: Delegation, { table, onDelegated }: Options): Promise<string[]> {
+  const holder = nameservers ? undefined : await readHolder(table, name);
+  if (!nameservers && !holder) {
+    throw new Error(`No account has ${name}: connect it first, or say which nameservers it is to have.`);
+  }
+  const hosts = nameservers ?? nameserversOf(holder?.account_id ?? "");
+  await delegate(table, name, hosts);
+  onDelegated();
+  return hosts;
+}
+
+/**
+ * `/_local/registry`: GET is a page, or with `?name=` as JSON whom a name is delegated to; POST delegates a name that is
+ * registered elsewhere, as a form or as JSON: `{"name": "example.com"}`, with `nameservers` if it is not to be those of
+ * the account that connected it.
+ */
+export function registryPaths(options: Options): LocalPath[] {
+  const show = async ({ query }: LocalRequest): Promise<Answer> => {
+    const given = query.get("name");
+    if (given === undefined || given === null) return registryPage(200);
+    const { success, data, error } = NewDomainName.safeParse(given);
+    if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
+    return jsonAnswer(200, { name: data, nameservers: (await delegationOf(options.table, data)) ?? [] });
+  };
+  const change = async (request: LocalRequest): Promise<Answer> => {
+    const tell = (status: number, message: string, more: object = {}): Answer =>
+      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escaped(message));
+    if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
+    const { success, data, error } = Delegation.safeParse(formOrJson(request, fieldsOf));
+    if (!success) return tell(422, z.prettifyError(error));
+    try {
+      const nameservers = await perform(data, options);
+      const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
+      return tell(200, `${data.name} is delegated to ${to}.`, { name: data.name, nameservers });
+    } catch (failure) {
+      return tell(409, failure instanceof Error ? failure.message : String(failure));
+    }
+  };
+  return [
+    { method: "GET", path: "/_local/registry", handle: show },
+    { method: "POST", path: "/_local/registry", handle: change },
+  ];
+}

@@ -1,0 +1,92 @@
+import { isIP } from "node:net";
+
+import * as z from "zod";
+
+import { escaped } from "../../../shared/core/text.ts";
+import { canonicalAddress } from "../../../shared/dns/reverse.ts";
+import { readHostName } from "../../../shared/domains/records/names.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { type ReverseChange, type ReverseDns, readReverseDns, setReverseDns } from "../dns/reverse.ts";
+import { type Answer, jsonAnswer } from "../server/answer.ts";
+import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import { formOrJson, isJson } from "./form-or-json.ts";
+import { isOwnForm } from "./own-form.ts";
+import { registryPage } from "./registry-html.ts";
+
+type Options = { table: Table; onChanged: () => void };
+
+const Address = z
+  .string()
+  .trim()
+  .refine((text) => isIP(text) !== 0 && !text.includes("%"), { error: "Write an IP address" })
+  .transform(canonicalAddress);
+
+const HostName = z.string().transform((text, context) => {
+  if (text.trim() === "") return null;
+  const read = readHostName(text, { zone: "example.com", underscores: true });
+  if ("value" in read) return read.value;
+  context.addIssue({ code: "custom", message: read.fault });
+  return z.NEVER;
+});
+
+const Change = z.strictObject({
+  ip: Address,
+  /** Empty or null takes the name away. */
+  rdns: HostName.nullable(),
+  /** Whether the name leads to the address. */
+  forward: z.boolean().default(false),
+  /** The text at `_setup.<rdns>`: empty or null takes it away. */
+  txt: z
+    .string()
+    .max(1_000)
+    .transform((text) => (text === "" ? null : text))
+    .nullish(),
+});
+
+/** In a form an empty text is one that nobody wrote anything in. */
+function fieldsOf(form: URLSearchParams): unknown {
+  const txt = form.get("txt") ?? "";
+  return {
+    ip: form.get("ip") ?? "",
+    rdns: form.get("rdns") ?? "",
+    forward: form.has("forward"),
+    ...(txt === "" ? {} : { txt }),
+  };
+}
+
+function sentenceOf({ ip, rdns, forward }: ReverseDns): string {
+  if (rdns === null) return `${ip} has no name.`;
+  return `${ip} is called ${rdns}${forward ? `, and ${rdns} leads to it` : ""}.`;
+}
+
+async function perform(change: ReverseChange, { table, onChanged }: Options): Promise<ReverseDns> {
+  await setReverseDns(table, change);
+  onChanged();
+  return readReverseDns(table, change.ip);
+}
+
+/**
+ * `/_local/registry/reverse`: GET with `?ip=` is what an address is called, as JSON; POST names an address, as a form or
+ * as JSON: `{"ip": "…", "rdns": "…"}`, with `"forward": true` if the name is to lead to the address, and with `txt` for
+ * the text at `_setup.<rdns>`. A null `rdns` takes the name away.
+ */
+export function reversePaths(options: Options): LocalPath[] {
+  const show = async ({ query }: LocalRequest): Promise<Answer> => {
+    const { success, data, error } = Address.safeParse(query.get("ip") ?? "");
+    if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
+    return jsonAnswer(200, await readReverseDns(options.table, data));
+  };
+  const change = async (request: LocalRequest): Promise<Answer> => {
+    const tell = (status: number, message: string, more: object = {}): Answer =>
+      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escaped(message));
+    if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
+    const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
+    if (!success) return tell(422, z.prettifyError(error));
+    const state = await perform(data, options);
+    return tell(200, sentenceOf(state), state);
+  };
+  return [
+    { method: "GET", path: "/_local/registry/reverse", handle: show },
+    { method: "POST", path: "/_local/registry/reverse", handle: change },
+  ];
+}

@@ -1,0 +1,162 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
+import { planServiceAccount } from "../../../shared/access/service-accounts/service-account.ts";
+import { accountKey } from "../../../shared/accounts/account.ts";
+import { accessKey } from "../../../shared/accounts/standing.ts";
+import { mintServiceToken, tokenWrite, type MintedToken } from "../../../shared/auth/service-token.ts";
+import { platform } from "../../../shared/core/platform.ts";
+import { addStock, optionKey } from "../../../shared/dedicated-ips/stock.ts";
+import { planAssignments, type Grantable } from "../../../shared/grants/assignments.ts";
+import { planSuperAdmin, readHeld, type Subject } from "../../../shared/grants/holders.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import type { TokenIssuer } from "../start/issuer.ts";
+
+type Holder = { id: string; token: string };
+
+/** What `$DATA_DIR/demo.json` holds; tests and tools of others read it. */
+export type Demo = {
+  base_url: string;
+  super_admin: { token: string };
+  accounts: { id: string; name: string; owner: Holder; viewer: Holder; service_account: Holder }[];
+};
+
+const tokenLifeSeconds = 30 * 86_400;
+/** What a service account's token is made of. */
+const seedBytes = 112;
+const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
+const cast = [
+  { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
+  { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
+] as const;
+
+/** Who has the account of `--seed big`. */
+export const bigAccount = {
+  id: "33333333-3333-4333-8333-333333333333",
+  name: "Initech Mail",
+  people: ["Bill", "Milton"],
+} as const;
+type Role = (typeof cast)[number] | typeof bigAccount;
+
+/** What can be claimed, with the last number of the first of four addresses. */
+const stock = [
+  { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
+  { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
+];
+
+/** A demo principal's id: the account's, with another last digit. */
+export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
+
+/**
+ * Makes the demo accounts and their people unless they are there, and writes `demo.json` (mode 0600) with
+ * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept. The big account is
+ * among them once it was asked for.
+ */
+export async function seedDemo(options: {
+  table: Table;
+  issuer: TokenIssuer;
+  dataDir: string;
+  baseUrl: string;
+  withBig?: boolean;
+}): Promise<Demo> {
+  const { table, issuer, dataDir, baseUrl } = options;
+  const mint = (sub: string, given_name: string, family_name: string): string =>
+    issuer.mint(
+      { sub, given_name, family_name, email: `${given_name.toLowerCase()}@example.com`, locale: "en" },
+      { expiresInSeconds: tokenLifeSeconds },
+    );
+  const known = await table.get(accountKey(bigAccount.id), z.unknown());
+  const roles: readonly Role[] = options.withBig || known ? [...cast, bigAccount] : cast;
+  const seed = await readSeed(join(dataDir, "demo.seed"), roles.length * seedBytes);
+  const accounts: Demo["accounts"] = [];
+  for (const [index, { id, name, people }] of roles.entries()) {
+    const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
+    const serviceToken = mintServiceToken(seed.subarray(index * seedBytes, (index + 1) * seedBytes));
+    await seedAccount(table, { id, name, owner });
+    await seedMember(table, id, { type: "user", id: viewer }, { kind: "role", role: "viewer" });
+    await seedServiceAccount(table, { accountId: id, id: service, by: owner }, serviceToken);
+    await seedMember(table, id, { type: "service_account", id: service }, { kind: "role", role: "manager" });
+    accounts.push({
+      id,
+      name,
+      owner: { id: owner, token: mint(owner, people[0], "Owner") },
+      viewer: { id: viewer, token: mint(viewer, people[1], "Viewer") },
+      service_account: { id: service, token: serviceToken.token },
+    });
+  }
+  await seedStock(table);
+  await table.commit(async () => ({
+    value: undefined,
+    writes: [await planSuperAdmin(table, superAdmin.id, (grants) => [...new Set([...grants, "demo"])])],
+  }));
+  const demo = {
+    base_url: baseUrl,
+    super_admin: { token: mint(superAdmin.id, superAdmin.given_name, superAdmin.family_name) },
+    accounts,
+  };
+  await writePrivately(join(dataDir, "demo.json"), `${JSON.stringify(demo, null, 2)}\n`);
+  return demo;
+}
+
+/** Puts the addresses of options that are not there into stock; in the DNS on this machine their names lead to them. */
+async function seedStock(table: Table): Promise<void> {
+  for (const { first, ...option } of stock) {
+    if (await table.get(optionKey(option.option_id), z.unknown())) continue;
+    for (let last = first; last < first + 4; last++) {
+      const rdns = `mail${last}.ips.${platform().mailZone}`;
+      await addStock(table, { ...option, ip: `198.51.100.${last}`, rdns, relay: `127.0.0.1:${25_000 + last}` });
+    }
+  }
+}
+
+async function seedAccount(
+  table: Table,
+  { id, name, owner }: { id: string; name: string; owner: string },
+): Promise<void> {
+  if (await table.get(accountKey(id), z.unknown())) return;
+  const client = await createClient(table, `${name} Ltd`);
+  await createAccount(table, { id, client, name, ownerId: owner }, new Date());
+}
+
+/** Makes a service account unless it is there, and its token known even when the seed is a new one. */
+async function seedServiceAccount(
+  table: Table,
+  { accountId, id, by }: { accountId: string; id: string; by: string },
+  minted: MintedToken,
+): Promise<void> {
+  const known = await table.get(accessKey(accountId, { type: "service_account", id }), z.unknown());
+  const { writes } = planServiceAccount({ accountId, id, by, name: "Demo program", now: new Date() }, minted);
+  await table.commit(async () => ({
+    value: undefined,
+    writes: known ? [tokenWrite({ id, accountId, minted })] : writes,
+  }));
+}
+
+/** Gives a subject one grant in the account unless it holds something there. */
+async function seedMember(table: Table, accountId: string, subject: Subject, grant: Grantable): Promise<void> {
+  await table.commit(async () => {
+    const held = await readHeld(table, accountId, subject);
+    if (held && held.grants.length > 0) return { value: undefined, writes: [] };
+    const author = { by: "demo", now: new Date() };
+    return { value: undefined, writes: (await planAssignments(table, accountId, subject, [grant], author)).writes };
+  });
+}
+
+/** Random bytes that outlive a restart, so that the demo's service account tokens do; more of them when more are needed. */
+async function readSeed(file: string, length: number): Promise<Buffer> {
+  const kept = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
+  const usable = kept.length % seedBytes === 0 ? kept : Buffer.alloc(0);
+  if (usable.length >= length) return usable;
+  const made = Buffer.concat([usable, randomBytes(length - usable.length)]);
+  await writePrivately(file, made);
+  return made;
+}
+
+async function writePrivately(file: string, content: string | Buffer): Promise<void> {
+  await writeFile(`${file}.new`, content, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}

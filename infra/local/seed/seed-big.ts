@@ -1,0 +1,149 @@
+import { noPermissions } from "../../../shared/auth/permissions.ts";
+import { recorder } from "../../../shared/changes/recorder.ts";
+import { createLog } from "../../../shared/core/log.ts";
+import { nameserversOf } from "../../../shared/core/platform.ts";
+import { clock } from "../../../shared/core/time.ts";
+import { resolverHere } from "../../../shared/dns/services.ts";
+import type { StoredDomain } from "../../../shared/domains/domain.ts";
+import { domainByName } from "../../../shared/domains/find.ts";
+import { syncSoon } from "../../../shared/domains/records/sync-now.ts";
+import { addDomain } from "../../../shared/domains/setup/add.ts";
+import { verifyDomain } from "../../../shared/domains/setup/verify.ts";
+import type { Context } from "../../../shared/http/route.ts";
+import { mailboxHeads, planMailboxes } from "../../../shared/mail/mailboxes/plan.ts";
+import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
+import { secretsHere } from "../../../shared/providers/secrets/here.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { addWorkspace, listWorkspaces } from "../../../shared/workspaces/workspace.ts";
+import { quickLogin } from "./seed-login.ts";
+
+/** How much of each the big account has. */
+export type Size = { domains: number; mailboxesEach: number; workspaces: number };
+
+export const bigSize: Size = { domains: 500, mailboxesEach: 200, workspaces: 5 };
+
+export type BigSeed = {
+  table: Table;
+  accountId: string;
+  ownerId: string;
+  /** Told of how many mailboxes there are, after each batch of them. */
+  onProgress: (mailboxes: number) => void;
+  /** Ends it after the batch at work. What is there stays, and the next call goes on from it. */
+  signal: AbortSignal;
+  size?: Size;
+  /** What the domains are called, before their number. */
+  label?: string;
+};
+
+/** By what request the changes were made, as the audit log has it. */
+export const seedRequestId = "seed-big";
+
+/** A mailbox is four writes, its entry in the audit log among them, and a transaction takes a hundred. */
+const batch = 23;
+
+const firstNames = ["Ada", "Alan", "Barbara", "Dennis", "Edsger", "Frances", "Grace", "John", "Katherine", "Radia"];
+const lastNames = ["Allen", "Dijkstra", "Hopper", "Johnson", "Liskov", "Lovelace", "McCarthy", "Perlman", "Ritchie"];
+
+const domainName = (label: string, index: number): string => `${label}-${String(index + 1).padStart(3, "0")}.com`;
+
+function personOf(index: number) {
+  const first_name = firstNames[index % firstNames.length] ?? "";
+  const last_name = lastNames[index % lastNames.length] ?? "";
+  return { local_part: `${first_name}.${last_name}.${index + 1}`.toLowerCase(), first_name, last_name };
+}
+
+/** What a request of the account's owner would have. */
+function contextOf({ table, accountId, ownerId }: BigSeed): Context {
+  const actor = { type: "user" as const, id: ownerId };
+  const author = { action: "mailboxes.bulk", actor, requestId: seedRequestId };
+  return {
+    principal: { ...actor, email: "", groups: [] },
+    permissions: { ...noPermissions, member: true, everything: true },
+    requestId: author.requestId,
+    table,
+    commit: recorder({ table, accountId, author, now: clock }),
+    answer: async (value) => value,
+    log: createLog("silent", {}),
+    now: clock,
+  };
+}
+
+async function workspacesOf({ accountId, size = bigSize }: BigSeed, context: Context): Promise<string[]> {
+  const page = await listWorkspaces(accountId, { page: 1, page_size: 100 }, context);
+  const ids = page.items.map(({ id }) => id);
+  for (let index = ids.length; index < size.workspaces; index++) {
+    ids.push((await addWorkspace(accountId, `Region ${index + 1}`, context)).id);
+  }
+  return ids;
+}
+
+/** The domain, active and in the DNS of this machine, as its owner would have brought it there. */
+async function domainOf(seed: BigSeed, index: number, workspaceId: string, context: Context): Promise<StoredDomain> {
+  const { table, accountId, label = "customer" } = seed;
+  const name = domainName(label, index);
+  const find = async (): Promise<StoredDomain> => {
+    const domain = await domainByName(table, accountId, name);
+    if (!domain) throw new Error(`${name} is gone`);
+    return domain;
+  };
+  if (!(await domainByName(table, accountId, name))) {
+    await addDomain(accountId, { name, workspaceId }, context, resolverHere());
+  }
+  const domain = await find();
+  if (domain.status !== "pending_delegation") return domain;
+  await delegate(table, name, nameserversOf(accountId));
+  await verifyDomain(domain, context, { resolver: resolverHere(), secrets: secretsHere() });
+  await syncSoon(domain, context);
+  return find();
+}
+
+/** Brings a domain's mailboxes to their number, from however many it has. */
+async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context, onMade: (count: number) => void) {
+  const { table, accountId, signal, size = bigSize } = seed;
+  let made = domain.mailbox_count;
+  while (made < size.mailboxesEach && !signal.aborted) {
+    const place = { account_id: accountId, domain_id: domain.id };
+    const people = Array.from({ length: Math.min(batch, size.mailboxesEach - made) }, (_, at) => personOf(made + at));
+    const work = { table, secrets: secretsHere() };
+    const given = await Promise.all(
+      people.map(async (person) => ({
+        person,
+        login: await quickLogin({ ...place, local_part: person.local_part }, work),
+      })),
+    );
+    await context.commit(async () => {
+      const current = await domainByName(table, accountId, domain.name);
+      if (!current) throw new Error(`${domain.name} is gone`);
+      const planned = planMailboxes(await mailboxHeads(table, current), current, given, {
+        now: clock(),
+        madeBy: undefined,
+      });
+      return { value: undefined, writes: planned.writes, changes: planned.changes };
+    });
+    made += given.length;
+    onMade(given.length);
+  }
+}
+
+/**
+ * Fills an account with domains and mailboxes by the functions that the API has for it: every one of them is in its
+ * lists and the audit log, has a key or password of its own, and answers to everything. Only the passwords'
+ * hashes are made at the least cost, as the usual one would take an hour. Answers whether all of it is there.
+ */
+export async function seedBig(seed: BigSeed): Promise<boolean> {
+  const { onProgress, signal, size = bigSize } = seed;
+  const context = contextOf(seed);
+  const workspaces = await workspacesOf(seed, context);
+  let total = 0;
+  for (let index = 0; index < size.domains && !signal.aborted; index++) {
+    const workspaceId = workspaces[index % workspaces.length] ?? "";
+    const domain = await domainOf(seed, index, workspaceId, context);
+    total += domain.mailbox_count;
+    await fillDomain(seed, domain, context, (count) => {
+      total += count;
+      onProgress(total);
+    });
+  }
+  onProgress(total);
+  return !signal.aborted;
+}

@@ -1,0 +1,51 @@
+import { corsRules } from "../../constructs/cors.ts";
+import type { Answer } from "./answer.ts";
+
+type RequestHeaders = ReadonlyMap<string, string>;
+
+/** What every answer to an allowed origin carries; nothing for any other. */
+function originHeaders(allowOrigins: readonly string[], origin: string | undefined): Record<string, string> {
+  if (origin === undefined) return {};
+  const wildcard = allowOrigins.includes("*");
+  if (!wildcard && !allowOrigins.includes(origin)) return {};
+  return {
+    "access-control-allow-origin": wildcard ? "*" : origin,
+    "access-control-expose-headers": corsRules.exposeHeaders.join(","),
+  };
+}
+
+/** A preflight request (Fetch standard, CORS-preflight fetch). */
+export const isPreflight = (method: string | undefined, headers: RequestHeaders): boolean =>
+  method === "OPTIONS" && headers.has("origin") && headers.has("access-control-request-method");
+
+/** 204 to every preflight; the CORS headers are there only for an allowed origin. */
+export function answerPreflight(allowOrigins: readonly string[], headers: RequestHeaders): Answer {
+  const allowed = originHeaders(allowOrigins, headers.get("origin"));
+  const rules = {
+    "access-control-allow-methods": corsRules.allowMethods.join(","),
+    "access-control-allow-headers": corsRules.allowHeaders.join(","),
+    "access-control-max-age": String(corsRules.maxAgeSeconds),
+  };
+  return {
+    status: 204,
+    headers: { vary: "origin", ...allowed, ...("access-control-allow-origin" in allowed ? rules : {}) },
+    body: Buffer.alloc(0),
+  };
+}
+
+/**
+ * The answer with the CORS headers of an allowed origin. A handler's own CORS headers are dropped, as
+ * API Gateway does once CORS is configured; with no origins configured the answer is left alone.
+ */
+export function withCors(allowOrigins: readonly string[], headers: RequestHeaders, answer: Answer): Answer {
+  if (allowOrigins.length === 0) return answer;
+  const kept = Object.entries(answer.headers).filter(([name]) => !name.startsWith("access-control-"));
+  return {
+    ...answer,
+    headers: {
+      ...Object.fromEntries(kept),
+      vary: [answer.headers["vary"] ?? [], "origin"].flat().join(", "),
+      ...originHeaders(allowOrigins, headers.get("origin")),
+    },
+  };
+}

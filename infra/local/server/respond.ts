@@ -1,0 +1,140 @@
+import type { IncomingMessage } from "node:http";
+
+import { requestsTo } from "../../requests-to.ts";
+import { type Answer, answerOf, jsonAnswer } from "./answer.ts";
+import { answerPreflight, isPreflight, withCors } from "./cors.ts";
+import { type WireRequest, buildEvent, headersOf } from "./event.ts";
+import { isAllowedHost } from "./hosts.ts";
+import { type Handler, TimedOut, invoke } from "./invoke.ts";
+import { type Match, createMatcher } from "./matcher.ts";
+import { readBody } from "./read-body.ts";
+import { BadTarget, type Target, parseTarget } from "./target.ts";
+
+/** A Lambda function behind the gateway; triggers as in infra/lambdas.ts. */
+export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
+
+/** Header names are in lower case; `port` is the one it came in by. */
+export type LocalRequest = {
+  headers: ReadonlyMap<string, string>;
+  params: Record<string, string>;
+  query: URLSearchParams;
+  body: Buffer;
+  port: number;
+};
+
+/** A path that only the local runtime has; another origin never gets to read its answer. */
+export type LocalPath = {
+  method: "GET" | "POST";
+  path: `/_local/${string}`;
+  handle: (request: LocalRequest) => Answer | Promise<Answer>;
+};
+
+export type ResponderOptions = {
+  functions: readonly LambdaFunction[];
+  localPaths?: readonly LocalPath[];
+  /** Origins that CORS lets in, `*` for all; none switches CORS off. */
+  corsOrigins?: readonly string[];
+  /** Names this machine goes by, besides the loopback ones. */
+  allowedHosts?: readonly string[];
+  integrationTimeoutMs?: number;
+  /** Hears of handlers that threw or took too long; their callers only get to know that one did. */
+  onError?: (functionName: string, error: unknown) => void;
+};
+
+/** A request in, an answer out. Rejects only when the sender went away. */
+export type Responder = (request: IncomingMessage) => Promise<Answer>;
+
+const message = (status: number, text: string): Answer => jsonAnswer(status, { message: text });
+
+const notForUs = (host: string | undefined): Answer =>
+  message(
+    421,
+    `This server answers to this machine's own names only, not to "${host ?? ""}". ` +
+      "Call it as localhost, or start it with that name in ALLOWED_HOSTS.",
+  );
+
+async function wireRequest(request: IncomingMessage): Promise<WireRequest | null> {
+  const { method = "GET", httpVersion, rawHeaders, socket } = request;
+  const { remoteAddress: sourceIp = "127.0.0.1", localPort: port = 80 } = socket;
+  const body = await readBody(request);
+  return body && { method, httpVersion, rawHeaders, sourceIp, port, body };
+}
+
+const localHeaders = {
+  "cache-control": "no-store",
+  "cross-origin-resource-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+};
+
+async function answerLocally(
+  found: Match<LocalPath> | undefined,
+  request: Omit<LocalRequest, "params">,
+  onError: ResponderOptions["onError"],
+): Promise<Answer> {
+  if (!found) return message(404, "Not Found");
+  try {
+    const answer = await found.target.handle({ ...request, params: found.pathParameters });
+    return { ...answer, headers: { ...answer.headers, ...localHeaders } };
+  } catch (error) {
+    onError?.(found.routeKey, error);
+    return message(500, "Internal Server Error");
+  }
+}
+
+/** The answers API Gateway gives: from a Lambda function, or its own where none can be had. */
+function createRunner(options: ResponderOptions): (wire: WireRequest, target: Target) => Promise<Answer> {
+  const { functions, integrationTimeoutMs = 29_000, onError } = options;
+  const match = createMatcher(
+    functions.flatMap((target) => requestsTo(target.triggers).map((trigger) => ({ trigger, target }))),
+  );
+  return async (wire, target) => {
+    const found = match(wire.method, target.path);
+    if (!found) return message(404, "Not Found");
+    const event = buildEvent(wire, target, found, new Date());
+    const { name, handler } = found.target;
+    const identified = (answer: Answer): Answer => ({
+      ...answer,
+      by: name,
+      headers: { ...answer.headers, "apigw-requestid": event.requestContext.requestId },
+    });
+    try {
+      return identified(answerOf(await invoke(name, handler, event, integrationTimeoutMs)));
+    } catch (error) {
+      onError?.(name, error);
+      const late = error instanceof TimedOut;
+      return identified(late ? message(503, "Service Unavailable") : message(500, "Internal Server Error"));
+    }
+  };
+}
+
+/** The gateway without its server. Throws for triggers that API Gateway would not take. */
+export function createResponder(options: ResponderOptions): Responder {
+  const { localPaths = [], corsOrigins = [], allowedHosts = [] } = options;
+  const run = createRunner(options);
+  const matchLocal = createMatcher(
+    localPaths.map((target) => ({ trigger: `${target.method} ${target.path}`, target })),
+  );
+
+  return async (request) => {
+    try {
+      const headers = headersOf(request.rawHeaders);
+      const target = parseTarget(request.url ?? "");
+      const host = target.authority ?? headers.get("host");
+      if (!isAllowedHost(host, allowedHosts)) return notForUs(host);
+      const isLocal = target.path.startsWith("/_local/");
+      if (!isLocal && corsOrigins.length > 0 && isPreflight(request.method, headers)) {
+        return answerPreflight(corsOrigins, headers);
+      }
+      const wire = await wireRequest(request);
+      if (!wire) return withCors(corsOrigins, headers, message(413, "Request Entity Too Large"));
+      if (isLocal) {
+        const local = { headers, query: new URLSearchParams(target.query), body: wire.body, port: wire.port };
+        return await answerLocally(matchLocal(wire.method, target.path), local, options.onError);
+      }
+      return withCors(corsOrigins, headers, await run(wire, target));
+    } catch (error) {
+      if (error instanceof BadTarget) return message(400, "Bad Request");
+      throw error;
+    }
+  };
+}

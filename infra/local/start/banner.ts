@@ -1,0 +1,74 @@
+import { startCommand } from "../command-line/start-command.ts";
+import type { Served } from "../server/gateway.ts";
+
+/** What the banner shows of the demo. */
+export type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
+
+const mcpConfiguration = (baseUrl: string, token: string): string =>
+  JSON.stringify({
+    mcpServers: {
+      "hosted-mail": {
+        type: "http",
+        url: `${baseUrl}/v1/public/mcp`,
+        headers: { Authorization: `Bearer ${token}` },
+      },
+    },
+  });
+
+type About = {
+  dataDir: string;
+  database: string;
+  dnsPort: number | undefined;
+  hasOutbox: boolean;
+  mailKey: string | undefined;
+  /** Where the big account is among the demo's, once it was filled. */
+  big?: number;
+};
+
+/** What was made by `--seed big`, and how to see it. */
+function bigWords(baseUrl: string, { accounts }: DemoTokens, index: number): string {
+  const { id, name, owner } = accounts[index] ?? { owner: { token: "" } };
+  return `
+${name} (${id}) has them: accounts[${index}] of demo.json. List its mailboxes:
+curl '${baseUrl}/v1/public/accounts/${id}/mailboxes?page_size=5' -H 'Authorization: Bearer ${owner.token}'
+`;
+}
+
+/** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
+export function banner(
+  baseUrl: string,
+  demo: DemoTokens,
+  { dataDir, database, dnsPort, hasOutbox, mailKey, big }: About,
+): string {
+  const token = demo.accounts[0]?.owner.token ?? "";
+  return `
+The hosted mail API runs at ${baseUrl}
+
+List the accounts of the demo's first owner:
+curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'
+${big === undefined ? "" : bigWords(baseUrl, demo, big)}
+For an MCP client:
+${mcpConfiguration(baseUrl, token)}
+
+Docs        ${baseUrl}/docs/overview (to begin: ${baseUrl}/docs/quickstart)
+Reference   ${baseUrl}/docs
+Playground  ${baseUrl}/docs/playground
+OpenAPI     ${baseUrl}/v1/public/openapi.json
+Tokens      ${baseUrl}/_local/tokens
+Clock       ${baseUrl}/_local/clock
+Events      ${baseUrl}/_local/events
+${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
+    dnsPort === undefined
+      ? ""
+      : `Registry    ${baseUrl}/_local/registry
+DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
+`
+  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; ${startCommand(dataDir, "--reset")} begins anew)
+Database    ${database}
+Stop        Ctrl-C
+`;
+}
+
+/** One line a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
+export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
+  `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;

@@ -1,0 +1,94 @@
+import type * as z from "zod";
+
+import { Environment } from "../../../shared/core/environment.ts";
+import { PlatformEnvironment } from "../../../shared/core/platform.ts";
+import { PublicUrlEnvironment } from "../../../shared/core/product.ts";
+import { ResolverEnvironment } from "../../../shared/dns/services.ts";
+import { HealthEnvironment } from "../../../shared/domains/setup/health.ts";
+import { MailServersEnvironment } from "../../../shared/mail/servers/platform.ts";
+import { DnsEnvironment } from "../../../shared/providers/dns/factory.ts";
+import { MailEnvironment } from "../../../shared/providers/mail/mail.ts";
+import { MailSecretEnvironment } from "../../../shared/providers/mail/secret.ts";
+import { readSmtpUrl } from "../../../shared/providers/mail/smtp-url.ts";
+import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.ts";
+import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
+import { PriceLists } from "../../../shared/wallet/prices.ts";
+import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+
+/** By what the functions read their environment. */
+const schemas: readonly z.ZodType[] = [
+  Environment,
+  PublicUrlEnvironment,
+  PlatformEnvironment,
+  DnsEnvironment,
+  ResolverEnvironment,
+  HealthEnvironment,
+  RegistrarEnvironment,
+  PaymentsEnvironment,
+  MailEnvironment,
+  MailSecretEnvironment,
+  MailServersEnvironment,
+];
+
+/** What this machine sets itself, whatever the environment says. */
+const ownValues = {
+  TABLE_NAME: "local",
+  ISSUERS: JSON.stringify([{ issuer: "local", audience: ["local"], jwks: { keys: [] }, algorithms: ["ES256"] }]),
+};
+
+/** What an issue is in a sentence. Values are shown only where they are one of a few words: others can be secrets. */
+function sentenceOf({ path: [name], message, ...issue }: z.core.$ZodIssue, value: string | undefined): string {
+  // A rule about two of them names them itself.
+  if (name === undefined) return `${message}.`;
+  const variable = String(name);
+  if (issue.code === "invalid_value") return `${variable} is "${value}"; it must be ${oneOf(issue.values)}.`;
+  if (issue.code === "too_small" && issue.origin === "string" && Number(issue.minimum) > 1) {
+    return `${variable} is too short; it must have ${issue.minimum} characters or more.`;
+  }
+  if (value === "") return `${variable} is empty; give it a value, or unset it.`;
+  return `${variable} cannot be used as it is: ${message}.`;
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const words = values.map(String);
+  const last = words.pop() ?? "";
+  return words.length === 0 ? last : `${words.join(", ")} or ${last}`;
+}
+
+type Source = Record<string, string | undefined>;
+
+function checkMailServer({ MAIL_PROVIDER, SMTP_URL, SMTP_URL_SECRET_NAME }: Source): void {
+  if (MAIL_PROVIDER === "smtp" && SMTP_URL === undefined && SMTP_URL_SECRET_NAME === undefined) {
+    throw new StartProblem("MAIL_PROVIDER is smtp: say by which server, such as SMTP_URL=smtp://127.0.0.1:1025.");
+  }
+  try {
+    if (SMTP_URL !== undefined) readSmtpUrl(SMTP_URL);
+  } catch (reason) {
+    throw new StartProblem(`SMTP_URL cannot be read. ${reasonOf(reason)}`);
+  }
+}
+
+function checkPrices(text = "[]"): void {
+  let lists: unknown;
+  try {
+    lists = JSON.parse(text);
+  } catch {
+    throw new StartProblem("PLAN_PRICES cannot be used as it is: Not JSON.");
+  }
+  const [issue] = PriceLists.safeParse(lists).error?.issues ?? [];
+  if (issue !== undefined) {
+    throw new StartProblem(`PLAN_PRICES cannot be used as it is: ${issue.message} (${issue.path.join(".")}).`);
+  }
+}
+
+/** Says now, by name, what the functions would else fail on with each request. Throws `StartProblem`. */
+export function checkEnvironment(source: Source): void {
+  const given = { ...source, ...ownValues };
+  const issues = schemas.flatMap((schema) => schema.safeParse(given).error?.issues ?? []);
+  if (issues.length > 0) {
+    const sentences = issues.map((issue) => sentenceOf(issue, source[String(issue.path[0])]));
+    throw new StartProblem([...new Set(sentences)].join("\n"));
+  }
+  checkPrices(source["PLAN_PRICES"]);
+  checkMailServer(source);
+}

@@ -1,0 +1,68 @@
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import * as z from "zod";
+
+import { clock, setClockAhead } from "../../../shared/core/time.ts";
+import { type Answer, jsonAnswer } from "../server/answer.ts";
+import type { LocalPath, LocalRequest } from "../server/respond.ts";
+
+const State = z.object({ ahead_ms: z.int().min(0) });
+
+const dayMs = 86_400_000;
+
+/** Ten years: more would only leave the range of what is stored. */
+const Advance = z
+  .strictObject({
+    days: z.int().min(0).max(3_650).default(0),
+    hours: z.int().min(0).max(87_600).default(0),
+    minutes: z.int().min(0).max(525_600).default(0),
+  })
+  .refine(({ days, hours, minutes }) => days + hours + minutes > 0, { error: "Say by how much: days, hours, minutes" });
+
+const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
+
+/** Sets this process's clock as far ahead as it was when the product last ran, for whoever works on its data. */
+export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
+
+/** How far ahead the clock was when the product last ran: what is stored is not to come from the future. */
+async function readAhead(dataDir: string): Promise<number> {
+  const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
+  return State.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
+}
+
+/**
+ * `/_local/clock`: GET answers the product's time, POST moves it ahead by `{"days": 31}` (or hours, minutes), and then
+ * has the workers look what is due. It never goes back. Access tokens keep to the machine's time.
+ */
+export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
+  let aheadMs = await readAhead(dataDir);
+  setClockAhead(aheadMs);
+  const tell = (status: number): Answer =>
+    jsonAnswer(status, { now: clock().toISOString(), ahead_seconds: Math.round(aheadMs / 1000) });
+  const move = async ({ headers, body }: LocalRequest): Promise<Answer> => {
+    if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
+      return jsonAnswer(415, { message: "Send the body as `Content-Type: application/json`." });
+    }
+    const { success, data, error } = Advance.safeParse(parsed(body.toString()));
+    if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
+    aheadMs += data.days * dayMs + data.hours * 3_600_000 + data.minutes * 60_000;
+    await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600 });
+    await rename(`${fileIn(dataDir)}.new`, fileIn(dataDir));
+    setClockAhead(aheadMs);
+    onMoved();
+    return tell(200);
+  };
+  return [
+    { method: "GET", path: "/_local/clock", handle: () => tell(200) },
+    { method: "POST", path: "/_local/clock", handle: move },
+  ];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import { join } from "node:path";
+
+import { localTableName } from "../table/engine-note.ts";
+import type { Engine } from "../table/engine.ts";
+import { restoreClock } from "./clock.ts";
+import { filesKeyOf, mailSecretOf } from "./derived-keys.ts";
+import type { TokenIssuer } from "./issuer.ts";
+import { readPaymentsSecret } from "./payments-secret.ts";
+import { readSecretsKey } from "./secrets-key.ts";
+
+/** Points the SDK at an engine. Another's keeps the region and credentials one has; ours is nobody's business. */
+export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
+  const { env } = process;
+  env["AWS_ENDPOINT_URL_DYNAMODB"] = endpoint;
+  env["AWS_REGION"] ??= "us-east-1";
+  if (pid === null) {
+    env["AWS_ACCESS_KEY_ID"] ??= "local";
+    env["AWS_SECRET_ACCESS_KEY"] ??= "local";
+    return;
+  }
+  for (const name of ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"]) delete env[name];
+  env["AWS_ACCESS_KEY_ID"] = "local";
+  env["AWS_SECRET_ACCESS_KEY"] = "local";
+}
+
+/** The environment a deployed function has, for the handlers and for the SDK in them. */
+export async function setEnvironment(
+  engine: Engine,
+  issuer: TokenIssuer,
+  { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
+): Promise<void> {
+  const { env } = process;
+  await restoreClock(dataDir);
+  setTableEnvironment(engine);
+  env["TABLE_NAME"] = localTableName;
+  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
+  env["LOG_LEVEL"] ??= "info";
+  env["LOG_FORMAT"] ??= "text";
+  env["WEBHOOK_LOOPBACK"] ??= "allow";
+  const secretsKey = await readSecretsKey(dataDir);
+  if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
+  env["DNS_PROVIDER"] ??= "embedded";
+  env["REGISTRAR"] ??= "embedded";
+  env["MAIL_PROVIDER"] ??= "embedded";
+  env["PUBLIC_URL"] ??= baseUrl;
+  if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);
+  if (env["PAYMENTS_SECRET_NAME"] === undefined) {
+    env["PAYMENTS_WEBHOOK_SECRET"] ??= await readPaymentsSecret(dataDir);
+    env["PAYMENTS_LOCAL_URL"] = baseUrl;
+  }
+  if (env["FILES_BUCKET"] === undefined) {
+    Object.assign(env, {
+      FILES_DIR: join(dataDir, "files"),
+      FILES_KEY: filesKeyOf(secretsKey),
+      FILES_BASE_URL: baseUrl,
+    });
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  type JsonWebKey,
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign as signBytes,
+} from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+
+import * as z from "zod";
+
+import type { Issuer } from "../../../shared/core/environment.ts";
+
+/** The claims of a person; what is left out is not in the token. */
+export type Person = {
+  sub: string;
+  email?: string | undefined;
+  given_name?: string | undefined;
+  family_name?: string | undefined;
+  locale?: string | undefined;
+  groups?: readonly string[] | undefined;
+};
+
+export type TokenIssuer = {
+  /** The entry for the ISSUERS environment value, its keys inline. */
+  issuerConfig: () => Issuer;
+  /** An RFC 9068 access token of a person. */
+  mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
+  /** Any JWS with the issuer's key and ES256, whatever header and payload claim: for tests that forge. */
+  sign: (header: Record<string, unknown>, payload: Record<string, unknown>) => string;
+  /** The key id, an RFC 7638 thumbprint. */
+  kid: string;
+};
+
+/** The `iss` of the embedded issuer. It is a name, not an address: the keys travel in ISSUERS. */
+export const issuerUrl = "http://127.0.0.1/_local/issuer";
+export const audience = "hosted-mail-api";
+const clientId = "hosted-mail-local";
+
+const PrivateKey = z.object({
+  kty: z.literal("EC"),
+  crv: z.literal("P-256"),
+  x: z.string(),
+  y: z.string(),
+  d: z.string(),
+});
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+function newKey(): JsonWebKey {
+  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
+}
+
+/** An issuer with a P-256 key: the given one (a private JWK), or a new one that lives as long as the process. */
+export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
+  const { crv, kty, x, y } = PrivateKey.parse(jwk);
+  const key = createPrivateKey({ key: jwk, format: "jwk" });
+  const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
+
+  const sign: TokenIssuer["sign"] = (header, payload) => {
+    const signed = `${encode(header)}.${encode(payload)}`;
+    // RFC 7518 §3.4: R and S side by side, not the ASN.1 structure that is Node's default.
+    const signature = signBytes("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" });
+    return `${signed}.${signature.toString("base64url")}`;
+  };
+
+  const mint: TokenIssuer["mint"] = (person, { expiresInSeconds = 86_400, now = new Date() } = {}) => {
+    const iat = Math.floor(now.getTime() / 1000);
+    const claims = {
+      iss: issuerUrl,
+      aud: audience,
+      client_id: clientId,
+      iat,
+      exp: iat + expiresInSeconds,
+      jti: randomUUID(),
+    };
+    return sign({ alg: "ES256", typ: "at+jwt", kid }, { ...claims, ...person });
+  };
+
+  const issuerConfig = (): Issuer => ({
+    issuer: issuerUrl,
+    audience: [audience],
+    jwks: { keys: [{ kty, crv, x, y, kid, alg: "ES256", use: "sig" }] },
+    algorithms: ["ES256"],
+    typ: "at+jwt",
+    primary: true,
+  });
+
+  return { issuerConfig, mint, sign, kid };
+}
+
+/**
+ * The issuer whose key is kept in `file`, mode 0600, made on the first call. Throws with a plain message
+ * when the file is there but is not such a key.
+ */
+export async function openIssuer(file: string): Promise<TokenIssuer> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (text === undefined) {
+    const jwk = newKey();
+    await writeFile(`${file}.new`, `${JSON.stringify(jwk)}\n`, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+    return createIssuer(jwk);
+  }
+  try {
+    return createIssuer(PrivateKey.parse(JSON.parse(text)));
+  } catch {
+    throw new Error(`${file} does not hold the key of the local issuer. Delete it to get a new one.`);
+  }
+}

@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { readdir, realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { dataVersion, markFile, readMark, unreadable, writeMark } from "../table/data-version.ts";
+import { Locked, holdLock } from "../table/lock.ts";
+
+/** What the product puts into its data folder, but for the mark. */
+const ours = [
+  "table.db",
+  "table.db-shm",
+  "table.db-wal",
+  "change-feed.json",
+  "clock.json",
+  "dead-letters.ndjson",
+  "demo.json",
+  "demo.seed",
+  "docs",
+  "engine.json",
+  "event-queue",
+  "events.ndjson",
+  "files",
+  "issuer.json",
+  "payments.secret",
+  "secrets.key",
+];
+
+/** A file's older half, and one that was about to take its place, go with it. */
+const spellings = (name: string): string[] => [name, `${name}.1`, `${name}.new`];
+
+/** Whether a folder is a data folder of ours, one of before there was a mark too. */
+async function isOurs(folder: string): Promise<boolean> {
+  if ((await readMark(folder)) !== undefined) return true;
+  return ["table.db", "issuer.json"].every((name) => existsSync(join(folder, name)));
+}
+
+async function lock(folder: string): Promise<() => Promise<void>> {
+  try {
+    return await holdLock(join(folder, "table.db"));
+  } catch (error) {
+    if (!(error instanceof Locked)) throw error;
+    throw new StartProblem(
+      `The data in ${folder} is ${error.message}, which runs: nothing was deleted. Stop that first.`,
+    );
+  }
+}
+
+export type Reset = {
+  /** Asks whoever sits there, where somebody does. */
+  confirm: (question: string) => Promise<boolean>;
+  say: (text: string) => void;
+};
+
+/**
+ * Deletes what the product has put into its data folder, and nothing else; the folder stays ours. Throws `StartProblem`, with nothing deleted,
+ * when the folder is none of ours, is in use, or whoever is asked says no.
+ */
+export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
+  const folder = await realpath(dataDir).catch(() => undefined);
+  const names = folder === undefined ? [] : await readdir(folder);
+  if (folder === undefined || names.length === 0) return say(`There is nothing in ${dataDir} to delete.`);
+  if (!(await isOurs(folder))) {
+    throw new StartProblem(`${folder} is not a data folder of this product: nothing was deleted. Is DATA_DIR right?`);
+  }
+  const unlock = await lock(folder);
+  try {
+    const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
+    if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
+    // A reset that is cut off leaves a folder that is ours still, and is begun anew or not at all.
+    await writeMark(folder, unreadable);
+    for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
+    await writeMark(folder, dataVersion);
+  } catch (error) {
+    if (error instanceof StartProblem) throw error;
+    throw new StartProblem(`Not all of ${folder} could be deleted: ${reasonOf(error)}`);
+  } finally {
+    await unlock();
+  }
+  const left = (await readdir(folder)).filter((name) => name !== markFile);
+  say(`The data in ${folder} is deleted${left.length === 0 ? "" : `; what is not ours stays: ${left.join(", ")}`}.`);
+}

@@ -1,0 +1,44 @@
+import { resolve } from "node:path";
+
+import { defaultDataDir } from "../command-line/start-command.ts";
+import { StartProblem } from "../command-line/start-problem.ts";
+
+/** How one starts the product: everything optional, from the environment. */
+export type Settings = {
+  port: number;
+  dataDir: string;
+  /** A DynamoDB endpoint to use instead of the embedded engine. */
+  endpoint?: string;
+  /** Where the zones of all accounts can be asked for, by UDP and TCP. */
+  dnsPort: number;
+  corsOrigins: string[];
+  allowedHosts: string[];
+};
+
+const listOf = (text = ""): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim().toLowerCase())
+    .filter((part) => part !== "");
+
+function portOf(name: string, text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new StartProblem(`${name} is "${text}"; it must be a number from 0 to 65535.`);
+  return port;
+}
+
+/**
+ * PORT (default 8080), DNS_PORT (default 5353), DATA_DIR (default `.data` in the project), AWS_ENDPOINT_URL_DYNAMODB, and with
+ * commas CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
+ */
+export function readSettings(source: Record<string, string | undefined>): Settings {
+  const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];
+  return {
+    port: portOf("PORT", source["PORT"] ?? "8080"),
+    dnsPort: portOf("DNS_PORT", source["DNS_PORT"] ?? "5353"),
+    dataDir: resolve(source["DATA_DIR"] || defaultDataDir),
+    ...(endpoint ? { endpoint } : {}),
+    corsOrigins: listOf(source["CORS_ORIGINS"]),
+    allowedHosts: listOf(source["ALLOWED_HOSTS"]),
+  };
+}

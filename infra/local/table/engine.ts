@@ -1,0 +1,156 @@
+import { constants } from "node:fs";
+import { access, realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  DynamoDBClient,
+  ResourceInUseException,
+  ResourceNotFoundException,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+
+import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { binaryPath } from "./engine-binary.ts";
+import { endProcess, spawnWatched, untilListening } from "./engine-process.ts";
+import { freePort } from "./free-port.ts";
+import { Locked, holdLock } from "./lock.ts";
+
+/** A DynamoDB endpoint: our engine, or somebody else's. */
+export type Engine = {
+  /** The URL for AWS_ENDPOINT_URL_DYNAMODB. */
+  endpoint: string;
+  /** The engine's process; null where it is not ours. */
+  pid: number | null;
+  /** Ends it, its file written out, and waits until it is gone. */
+  stop: () => Promise<void>;
+  /** Settles, with what it said last, if it ends without being asked to. */
+  died: Promise<string>;
+};
+
+/** The file under its one real name, once it is clear that it can be written. */
+async function checkedFile(dbPath: string): Promise<string> {
+  try {
+    const folder = await realpath(dirname(resolve(dbPath)));
+    await access(folder, constants.W_OK | constants.X_OK);
+    const file = join(folder, basename(dbPath));
+    await access(file, constants.R_OK | constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+    return file;
+  } catch (error) {
+    throw new StartProblem(`The database file ${dbPath} cannot be written: ${reasonOf(error)}`);
+  }
+}
+
+async function lockFile(file: string): Promise<() => Promise<void>> {
+  try {
+    return await holdLock(file);
+  } catch (error) {
+    if (!(error instanceof Locked)) throw error;
+    throw new StartProblem(
+      `The database file ${file} is ${error.message}.\nStop that one first, or set DATA_DIR to another folder.`,
+    );
+  }
+}
+
+/**
+ * Starts the embedded DynamoDB engine on 127.0.0.1, in memory or on the SQLite file `dbPath`, and
+ * resolves once it listens. It does not outlive this process, however that ends, and only one engine
+ * has a file at a time. Throws `StartProblem`.
+ */
+export async function startEngine({ dbPath, port }: { dbPath?: string; port?: number } = {}): Promise<Engine> {
+  const binary = binaryPath();
+  const file = dbPath === undefined ? undefined : await checkedFile(dbPath);
+  const unlock = file === undefined ? async () => {} : await lockFile(file);
+  const chosenPort = port ?? (await freePort());
+  const args = ["serve", "--host", "127.0.0.1", "-p", String(chosenPort)];
+  const engine = spawnWatched(binary, file === undefined ? args : [...args, "--db-path", file]);
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    await endProcess(engine);
+    await unlock();
+  };
+  const died = new Promise<string>((settle) => {
+    void engine.ended.then(() => stopping || settle(engine.output()));
+  });
+  try {
+    await untilListening(engine);
+  } catch (error) {
+    await stop();
+    if (file === undefined) throw error;
+    throw new StartProblem(`${reasonOf(error)}\nIts database file is ${file}.`);
+  }
+  return { endpoint: `http://127.0.0.1:${chosenPort}`, pid: engine.child.pid ?? null, stop, died };
+}
+
+/** An endpoint somebody else runs, with the same face as our own engine. */
+export const foreignEngine = (endpoint: string): Engine => ({
+  endpoint,
+  pid: null,
+  stop: async () => {},
+  died: new Promise(() => {}),
+});
+
+/** The client of the control plane. Credentials are needed to sign, not to be let in, unless the endpoint checks them. */
+const controlPlane = (endpoint: string): DynamoDBClient =>
+  new DynamoDBClient({
+    endpoint,
+    region: process.env["AWS_REGION"] ?? "us-east-1",
+    credentials: {
+      accessKeyId: process.env["AWS_ACCESS_KEY_ID"] ?? "local",
+      secretAccessKey: process.env["AWS_SECRET_ACCESS_KEY"] ?? "local",
+    },
+  });
+
+async function isActive(client: DynamoDBClient, TableName: string): Promise<boolean> {
+  const { Table } = await client.send(new DescribeTableCommand({ TableName }));
+  const keys = Table?.KeySchema?.map((key) => key.AttributeName).join(" ");
+  if (keys !== "PK SK") throw new StartProblem(`The table ${TableName} has other keys than ours: ${keys}`);
+  return Table?.TableStatus === "ACTIVE";
+}
+
+async function createTable(client: DynamoDBClient, TableName: string): Promise<void> {
+  try {
+    await client.send(
+      new CreateTableCommand({
+        TableName,
+        AttributeDefinitions: [
+          { AttributeName: "PK", AttributeType: "S" },
+          { AttributeName: "SK", AttributeType: "S" },
+        ],
+        KeySchema: [
+          { AttributeName: "PK", KeyType: "HASH" },
+          { AttributeName: "SK", KeyType: "RANGE" },
+        ],
+        BillingMode: "PAY_PER_REQUEST",
+      }),
+    );
+  } catch (error) {
+    // Somebody else created it in between.
+    if (!(error instanceof ResourceInUseException)) throw error;
+  }
+  while (!(await isActive(client, TableName))) await delay(50);
+  const TimeToLiveSpecification = { AttributeName: "ttl", Enabled: true };
+  await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
+}
+
+/**
+ * Creates the one table as infra/constructs/table.ts declares it, unless it is there, but without its stream: the
+ * change feed reads the journals instead, as the engine's writes slow down with every record in one. Throws `StartProblem`.
+ */
+export async function ensureTable(endpoint: string, tableName: string): Promise<void> {
+  const client = controlPlane(endpoint);
+  try {
+    while (!(await isActive(client, tableName))) await delay(50);
+  } catch (error) {
+    if (error instanceof ResourceNotFoundException) return await createTable(client, tableName);
+    if (error instanceof StartProblem) throw error;
+    throw new StartProblem(`The DynamoDB endpoint ${endpoint} does not answer as it should: ${reasonOf(error)}`);
+  } finally {
+    client.destroy();
+  }
+}

@@ -1,0 +1,144 @@
+import { writeFile, mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+
+import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
+
+import { functionsRoute } from "../../functions/code/handler.ts";
+import { routes } from "../../functions/routes.ts";
+import { productName } from "../../shared/core/product.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { limitClasses } from "../../shared/rate-limits/classes.ts";
+import { a2aBody, a2aHeaders, a2aRoute } from "./a2a.ts";
+import { wordsGiven } from "./command-line.ts";
+import { families } from "./families.ts";
+import { headerComponents, requestHeaders } from "./headers.ts";
+import { mcpHeaders, mcpRoute } from "./mcp.ts";
+import { isPortable } from "./portable-pattern.ts";
+import { responsesOf } from "./responses.ts";
+import { specifiedRoutes } from "./specified-routes.ts";
+
+const needs = ({ capability, open }: Route): string =>
+  capability === null ? `Needs no capability. ${open ?? ""}`.trim() : `Needs the capability \`${capability}\`.`;
+
+/** The functions that are REST routes. */
+const functions: readonly Route[] = [...routes, functionsRoute];
+
+/** What calls functions, code mode and MCP, is no function itself and in no list of them. */
+const isExtension = (route: Route): boolean =>
+  functions.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
+
+function operation(route: Route): ZodOpenApiOperationObject {
+  const hasBody = Object.keys(route.body.shape).length > 0;
+  const door = { isFunction: functions.includes(route), isRpc: route === mcpRoute, functions };
+  const notes = [
+    isExtension(route) ? "An extension of the specification." : "",
+    needs(route),
+    `Rate limit: \`${route.limit}\`.`,
+    door.isFunction ? `Code mode: \`${route.name}\`.` : "",
+  ];
+  return {
+    operationId: route.name,
+    summary: route.summary,
+    description: [route.description, ...notes].filter(Boolean).join("\n\n"),
+    ...(route.public ? { security: [] } : {}),
+    ...(isExtension(route) ? { "x-extension": true } : {}),
+    tags: [route.name.split(".")[0] ?? route.name],
+    requestParams: {
+      path: route.params,
+      query: route.query,
+      header: requestHeaders(route, door.isFunction, route.method === "POST" && !door.isRpc).extend(
+        door.isRpc ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
+      ),
+    },
+    ...(hasBody ? { requestBody: { required: needsBody(route), ...jsonBody(route) } } : {}),
+    responses: responsesOf(route, door),
+  };
+}
+
+/** Whether a request has to have a body: not when an empty object would do. */
+const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
+
+const jsonBody = (route: Route) => ({
+  content: { "application/json": { schema: route === a2aRoute ? a2aBody : route.body } },
+});
+
+function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
+  const grouped: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
+  for (const route of [...functions, a2aRoute, mcpRoute]) {
+    (grouped[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
+  }
+  return grouped;
+}
+
+/** Readers in other languages refuse the whole document for one pattern that only JavaScript reads. */
+function requirePortable(pattern: string | undefined): void {
+  if (pattern === undefined || isPortable(pattern)) return;
+  throw new Error(
+    `Only JavaScript reads the pattern ${pattern}: check it by a function, and say the rule in the description`,
+  );
+}
+
+/** zod states a UUID's pattern beside its format, and the safe-integer bounds of every integer: noise to a reader. */
+const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }) => {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  requirePortable(jsonSchema.pattern);
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+};
+
+/** The classes that routes have; others are asked by mail servers. */
+const limitRows = Object.entries(limitClasses)
+  .filter(([name]) => routes.some(({ limit }) => limit === name))
+  .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
+
+const description = `The ${productName}: manage hosted-mail accounts, workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
+
+## Rate limits
+
+Each caller has a limit for each class of routes; a route's description names its class. An account can have limits of its own. A program is charged its complexity score, and what it calls of other classes than \`default\` is charged to those. Beyond a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
+
+| Class | Requests per minute | At once after a pause |
+|---|---|---|
+${limitRows.join("\n")}`;
+
+/** The public OpenAPI 3.1.0 document, made from the routes. */
+export function openApiDocument(): object {
+  const operations = paths();
+  const document = createDocument(
+    {
+      openapi: "3.1.0",
+      info: {
+        title: "Code API (Public)",
+        version: "1.0.0",
+        description,
+        license: { name: "MIT", identifier: "MIT" },
+      },
+      servers: [{ url: "/", description: "The address this document came from." }],
+      security: [{ bearer: [] }],
+      tags: families
+        .filter(({ name }) => name === "code" || functions.some((route) => route.name.startsWith(`${name}.`)))
+        .map(({ name, description }) => ({ name, description })),
+      paths: operations,
+      components: {
+        headers: headerComponents(operations),
+        securitySchemes: {
+          bearer: {
+            type: "http",
+            scheme: "bearer",
+            description: "A JWT access token of a configured issuer, or a service account token (`sat_…`).",
+          },
+        },
+      },
+    },
+    { override },
+  );
+  return document;
+}
+
+if (import.meta.main) {
+  wordsGiven("Usage: npm run openapi\n\nWrites the OpenAPI document to dist/openapi.json.");
+  const file = resolve(import.meta.dirname, "../../dist/openapi.json");
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(openApiDocument(), null, 2)}\n`);
+  process.stdout.write(`${file}\n`);
+}

@@ -1,0 +1,21 @@
+import type { Route } from "../../shared/http/route.ts";
+
+type Link = { operationId: string; description: string; parameters: Record<string, string> };
+
+const placeholder = /\{(\w+)\}/g;
+const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(([, name = ""]) => name);
+const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
+
+/** The way from what a route creates to the route that reads it: an OpenAPI link, by that route's name. */
+export function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
+  const { location } = created;
+  if (location === undefined) return {};
+  const reading = routes.find(({ method, path }) => method === "GET" && shapeOf(path) === shapeOf(location));
+  if (!reading) throw new Error(`${created.name} has the location ${location}, which no route reads`);
+  const sources = namesIn(location).map((name) =>
+    name in created.params.shape ? `$request.path.${name}` : `$response.body#/${name}`,
+  );
+  const parameters = Object.fromEntries(namesIn(reading.path).map((name, index) => [name, sources[index] ?? ""]));
+  const description = `${reading.summary}, as \`Location\` has it.`;
+  return { [reading.name]: { operationId: reading.name, description, parameters } };
+}

@@ -1,0 +1,132 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+
+import { afterAll, expect, test } from "vitest";
+
+import { bundleLambdas, invoiceAssets } from "../../../infra/build/bundle.ts";
+import { workers } from "../../../infra/workers.ts";
+import { dayOf, nextMonth, plusDays } from "../../../shared/core/days.ts";
+import { billing, closeDays, use } from "../../support/billing.ts";
+import { eventOf, handlerOf } from "../../support/request.ts";
+import { newAccount } from "../../support/world.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "bundle-"));
+afterAll(() => rm(folder, { recursive: true }));
+
+const lambdas = [
+  { name: "me.get", file: "functions/me/get.ts" },
+  { name: "workspaces.list", file: "functions/workspaces/list.ts" },
+];
+
+const download = "functions/billing/invoices/download.ts";
+
+test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", async (format) => {
+  const outdir = join(folder, format);
+  await bundleLambdas(lambdas, outdir, { format });
+  for (const { name } of lambdas) {
+    const bundle: unknown = await import(join(outdir, name, "index.js"));
+    expect(bundle).toHaveProperty("handler", expect.any(Function));
+  }
+});
+
+test("every worker is bundled, and its bundle opens nothing and needs no environment to be loaded", async () => {
+  const outdir = join(folder, "workers");
+  const { outputs } = await bundleLambdas(workers, outdir);
+  const program = [
+    "const before = process.getActiveResourcesInfo().length;",
+    ...workers.map(({ name }) => `if (typeof require("./${name}/index.js").handler !== "function") throw "${name}";`),
+    "process.stdout.write(`${process.getActiveResourcesInfo().length - before} opened`);",
+  ].join("\n");
+  const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "" }, encoding: "utf8" } as const;
+  expect(execFileSync(process.execPath, ["-e", `process.stdout; ${program}`], options)).toBe("0 opened");
+  const located = Object.entries(outputs).filter(([, { inputs }]) => "infra/build/import-meta-url.ts" in inputs);
+  expect(located).toEqual([]);
+});
+
+test("the bundled download makes the same PDF of an invoice as its source, of the fonts beside it, wherever it runs", async () => {
+  const [outdir, name] = [join(folder, "invoices"), "billing.invoices.download"];
+  await bundleLambdas([{ name, file: download }], outdir, { assets: () => ({ [name]: invoiceAssets }) });
+  const account = await newAccount();
+  await use(account, 10);
+  await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
+  const [invoice] = (await billing(account, "GET", "invoices")).body.items;
+  const { pathname, search } = new URL(invoice.download_url);
+  const event = eventOf("GET", `${pathname}${search}`);
+  const call = `require(${JSON.stringify(join(outdir, name))}).handler(${JSON.stringify(event)})`;
+  const program = `${call}.then(({ body }) => require("node:fs").writeSync(9, body))`;
+  const written = join(folder, "pdf");
+  const file = openSync(written, "w");
+  const stdio = ["ignore", "ignore", "inherit", ...Array.from({ length: 6 }, () => "ignore" as const), file] as const;
+  execFileSync(process.execPath, ["-e", program], { cwd: tmpdir(), stdio: [...stdio] });
+  const { body = "" } = await (await handlerOf({ file: download }))(event);
+  expect(Buffer.from(body, "base64").subarray(0, 5).toString()).toBe("%PDF-");
+  expect(readFileSync(written, "utf8")).toBe(body);
+});
+
+test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {
+  const [first, second] = [join(folder, "first"), join(folder, "second", "elsewhere")];
+  await bundleLambdas(lambdas, first);
+  await bundleLambdas(lambdas.toReversed(), second);
+  for (const { name } of lambdas) {
+    expect(readdirSync(join(first, name)).toSorted()).toEqual(["index.js", "package.json"]);
+    for (const file of ["index.js", "package.json"]) {
+      expect(readFileSync(join(second, name, file)).equals(readFileSync(join(first, name, file)))).toBe(true);
+    }
+  }
+});
+
+test("files lie beside the handler that needs them, and only there", async () => {
+  const outdir = join(folder, "assets");
+  const assets = () => ({
+    "me.get": [
+      { to: "openapi.json", content: "{}" },
+      { to: "viewer/LICENSE", from: "node_modules/swagger-ui-dist/LICENSE" },
+    ],
+  });
+  await bundleLambdas(lambdas, outdir, { assets });
+  expect(readFileSync(join(outdir, "me.get/openapi.json"), "utf8")).toBe("{}");
+  expect(existsSync(join(outdir, "me.get/viewer/LICENSE"))).toBe(true);
+  expect(existsSync(join(outdir, "workspaces.list/openapi.json"))).toBe(false);
+});
+
+test("files for a Lambda that does not exist are refused", async () => {
+  const assets = () => ({ "me.gone": [{ to: "openapi.json", content: "{}" }] });
+  await expect(bundleLambdas(lambdas, join(folder, "typo"), { assets })).rejects.toThrow("me.gone");
+});
+
+test("a Lambda that is no longer in the list leaves nothing behind", async () => {
+  const outdir = join(folder, "stale");
+  mkdirSync(join(outdir, "me.removed"), { recursive: true });
+  writeFileSync(join(outdir, "me.removed/index.js"), "");
+  await bundleLambdas(lambdas, outdir);
+  expect(readdirSync(outdir).toSorted()).toEqual(["me.get", "meta.json", "workspaces.list"]);
+});
+
+test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES modules", async () => {
+  const outdir = join(folder, "meta");
+  await bundleLambdas(lambdas, outdir);
+  const { outputs } = JSON.parse(readFileSync(join(outdir, "meta.json"), "utf8"));
+  const output = Object.keys(outputs).find((path) => path.endsWith("me.get/index.js")) ?? "";
+  const inputs = Object.keys(outputs[output].inputs);
+  expect(inputs).toContain("functions/me/get.ts");
+  expect(inputs).not.toContain("functions/workspaces/list.ts");
+  expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
+});
+
+test("a route that takes no new name does not carry the list of public suffixes", async () => {
+  const routes =
+    "domains/add domains/list domains/get dns-records/add dns-records/import mailboxes/add forwarding/add " +
+    "dedicated-ips/domains/assign credentials/add auth/groups/list webhooks/delete";
+  const specs = routes.split(" ").map((path) => ({
+    name: path.replaceAll("/", "."),
+    file: `functions/${path}.ts`,
+  }));
+  const { outputs } = await bundleLambdas(specs, join(folder, "suffixes"));
+  const carrying = Object.entries(outputs).filter(([, { inputs }]) =>
+    Object.keys(inputs).some((input) => input.includes("node_modules/tldts")),
+  );
+  expect(carrying.map(([path]) => basename(dirname(path)))).toEqual(["domains.add"]);
+});

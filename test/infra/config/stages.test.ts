@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { BadConfig, readConfig, variableOf } from "../../../infra/config/config.ts";
+import { Settings, type StageSettings } from "../../../infra/config/settings.ts";
+import { readStage, stageNames } from "../../../infra/config/stages.ts";
+import { settings as dev } from "../../../infra/stages/dev.ts";
+import { settings as example } from "../../../infra/stages/example.ts";
+
+const nothing = () => undefined;
+const given = (values: Record<string, unknown>) => (key: string) => values[key];
+const ofFile = (file: StageSettings) => readConfig(nothing, {}, { ...example, ...file });
+
+test("`-c stage=…` and STAGE pick a stage's file, and without either it is dev's", async () => {
+  expect(await readStage(given({ stage: "example" }), {})).toMatchObject({
+    stage: "example",
+    domainName: example.domainName,
+  });
+  expect(await readStage(nothing, { STAGE: "example" })).toMatchObject({ stage: "example" });
+  expect(await readStage(nothing, {})).toMatchObject({ stage: "dev", ...dev });
+});
+
+test.each(["prdo", "../config", "example.ts", "", 3])("a stage without a file is refused: %j", async (stage) => {
+  const reading = readStage(given({ stage: stage === "" ? "nowhere" : stage }), {});
+  await expect(reading).rejects.toThrow(/There is no stage .*: infra\/stages has .*dev.*Copy example\.ts/);
+});
+
+test.each(stageNames())("the file of %s is a whole configuration", async (stage) => {
+  await expect(readStage(given({ stage }), {})).resolves.toMatchObject({ stage });
+});
+
+test("the example has every setting but the stage's name, SMTP, which excludes SES, and what is for incidents", () => {
+  const others = new Set(["stage", "smtpSecretName", "readOnly"]);
+  const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
+  expect(Object.keys(example).toSorted()).toEqual(all.toSorted());
+});
+
+const inTheClear = {
+  issuer: "http://id.example.com",
+  audience: ["api"],
+  jwksUri: "https://id.example.com/keys",
+  algorithms: ["RS256"],
+};
+
+test.each([
+  ["an issuer that is asked for its keys in the clear", { issuers: [inTheClear] }, /https/],
+  ["a throttle of no function, which is named", { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } }, /docz/],
+  ["a number that is none", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
+  ["a switch that is neither on nor off", { trace: "no" }, /true or false\s+→ at trace/],
+] as const)("refuses %s, in words for who wrote it", (_, wrong, words) => {
+  const reading = (): unknown => readConfig(nothing, {}, { ...example, ...wrong });
+  expect(reading).toThrow(BadConfig);
+  expect(reading).toThrow(words);
+});
+
+test("context overrides the environment, which overrides the stage's file", () => {
+  const file = { ...example, mailZone: "file.example", nsZone: "file.example", logLevel: "error" };
+  const env = { MAIL_ZONE: "env.example", NS_ZONE: "env.example" };
+  expect(readConfig(given({ mailZone: "context.example" }), env, file)).toMatchObject({
+    mailZone: "context.example",
+    nsZone: "env.example",
+    logLevel: "error",
+  });
+});
+
+test("what is more than text is JSON on a command line and in a variable", () => {
+  const throttles = { docs: { ratePerSecond: 5, burst: 10 } };
+  const env = { ROUTE_THROTTLES: JSON.stringify(throttles), EDGE: JSON.stringify(example.edge), TRACE: "true" };
+  expect(readConfig(nothing, env, example)).toMatchObject({
+    routeThrottles: throttles,
+    edge: example.edge,
+    trace: true,
+  });
+  expect(readConfig(given({ trace: "false" }), env, example).trace).toBe(false);
+  expect(variableOf("throttleRatePerSecond")).toBe("THROTTLE_RATE_PER_SECOND");
+});
+
+test("the name that customers reach the API by is its address, for links and for payers", () => {
+  const { publicUrl: _, ...rest } = example;
+  expect(readConfig(nothing, {}, rest).publicUrl).toBe("https://api.example.com");
+});
+
+test.each<[StageSettings, string]>([
+  [{ domainName: undefined }, "certificate"],
+  [{ certificateArn: undefined }, "certificate"],
+  [{ domainName: undefined, certificateArn: undefined }, "hostedZoneId and edge are about domainName"],
+  [{ publicUrl: "https://other.example.com" }, "no other name"],
+  [{ certificateArn: "arn:aws:iam::1:server-certificate/x" }, "the ARN of a certificate"],
+  [{ hostedZoneId: "/hostedzone/Z1" }, "hosted zone"],
+  [{ edge: { ...edgeOf(example), originDomainName: "api.example.com" } }, "another name"],
+  [{ edge: { ...edgeOf(example), certificateArn: example.certificateArn ?? "" } }, "us-east-1 only"],
+  [{ edge: "on" }, "edge"],
+  [{ edge: "{" }, "edge"],
+  [{ routeThrottles: { "docs.get": { ratePerSecond: 1, burst: 1 } } }, "what is no function"],
+  [{ routeThrottles: { docs: { ratePerSecond: 0, burst: 1 } } }, "routeThrottles"],
+  [{ trace: "yes" }, "trace"],
+  [{ registrar: "gandi" as "embedded" }, "registrar"],
+])("%j is refused with a reason", (file, reason) => {
+  expect(() => ofFile(file)).toThrow(reason);
+});
+
+function edgeOf({ edge }: StageSettings) {
+  if (edge === undefined || typeof edge === "string") throw new Error("no edge");
+  return edge;
+}
+
+test("a misspelt setting of a stage's file is named", () => {
+  expect(() => readConfig(nothing, {}, { domianName: "api.example" })).toThrow("domianName");
+});
+
+test("the page on deploying has every setting in its table", () => {
+  const page = readFileSync(resolve(import.meta.dirname, "../../../docs/deploy.md"), "utf8");
+  const named = [...page.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
+  expect(named).toEqual(expect.arrayContaining(Object.keys(Settings.shape)));
+});

@@ -1,0 +1,157 @@
+import { runInNewContext } from "node:vm";
+
+import { Stack } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
+import { expect, test } from "vitest";
+
+import { lambdas } from "../../../infra/lambdas.ts";
+import { settings as example } from "../../../infra/stages/example.ts";
+import { only, spec, synthesize } from "../synthesis.ts";
+
+const { publicUrl: _, ...settings } = example;
+const named = { ...settings, edge: undefined, routeThrottles: {} };
+
+/** The templates of both stacks of a stage with an edge. */
+function withEdge(more: Record<string, unknown> = {}): { main: Template; edge: Template } {
+  let edge: Template | undefined;
+  const main = synthesize([spec("me.get")], { ...settings, routeThrottles: {}, stage: "blue", ...more }, (stack) => {
+    const other = stack.node.root.node.findChild("hosted-mail-blue-edge");
+    if (Stack.isStack(other)) edge = Template.fromStack(other);
+  });
+  if (edge === undefined) throw new Error("there is no edge");
+  return { main, edge };
+}
+
+const { main, edge } = withEdge();
+const bodyOf = (template: Template) => only(template, "AWS::ApiGatewayV2::Api")[1]["Properties"].Body;
+const [, distribution] = only(edge, "AWS::CloudFront::Distribution");
+const config = distribution["Properties"].DistributionConfig;
+
+test("with a name the gateway is reached by it over TLS 1.2, and by no name of API Gateway's", () => {
+  const template = synthesize([spec("me.get")], named);
+  const [id, domain] = only(template, "AWS::ApiGatewayV2::DomainName");
+  expect(domain["Properties"]).toEqual({
+    DomainName: "api.example.com",
+    DomainNameConfigurations: [
+      { CertificateArn: example.certificateArn, EndpointType: "REGIONAL", SecurityPolicy: "TLS_1_2" },
+    ],
+  });
+  expect(bodyOf(template).servers).toEqual([
+    {
+      url: "https://api.example.com",
+      "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true },
+    },
+  ]);
+  const [, mapping] = only(template, "AWS::ApiGatewayV2::ApiMapping");
+  expect(mapping).toMatchObject({ Properties: { Stage: "$default", DomainName: { Ref: id } }, DependsOn: ["Stage"] });
+  const [, record] = only(template, "AWS::Route53::RecordSet");
+  expect(record["Properties"]).toMatchObject({
+    Name: "api.example.com",
+    Type: "A",
+    HostedZoneId: example.hostedZoneId,
+  });
+  expect(Object.values(template.findOutputs("ApiUrl"))).toMatchObject([{ Value: "https://api.example.com" }]);
+  const { Variables } = only(template, "AWS::Lambda::Function")[1]["Properties"].Environment;
+  expect(Variables.PUBLIC_URL).toBe("https://api.example.com");
+  expect(Variables).not.toHaveProperty("VIEWER_ADDRESS_HEADER");
+});
+
+test("without a zone the target of the record is told, and without a name there is none of it", () => {
+  const zoneless = synthesize([spec("me.get")], { ...named, hostedZoneId: undefined });
+  expect(zoneless.findResources("AWS::Route53::RecordSet")).toEqual({});
+  expect(Object.keys(zoneless.findOutputs("GatewayTarget"))).toHaveLength(1);
+  const plain = synthesize([spec("me.get")]);
+  expect(plain.findResources("AWS::ApiGatewayV2::DomainName")).toEqual({});
+  expect(bodyOf(plain)).not.toHaveProperty("servers");
+  expect(bodyOf(plain)).not.toHaveProperty("components");
+});
+
+test("before CloudFront stands a firewall against floods and known attacks, which takes large bodies", () => {
+  const [id, acl] = only(edge, "AWS::WAFv2::WebACL");
+  expect(config.WebACLId).toEqual({ "Fn::GetAtt": [id, "Arn"] });
+  expect(acl["Properties"]).toMatchObject({ Scope: "CLOUDFRONT", DefaultAction: { Allow: {} } });
+  const rules: { Name: string; Statement: { RateBasedStatement?: unknown } }[] = acl["Properties"].Rules;
+  expect(rules.map(({ Name }) => Name)).toEqual([
+    "OneAddress",
+    "AWSManagedRulesAmazonIpReputationList",
+    "AWSManagedRulesKnownBadInputsRuleSet",
+  ]);
+  expect(rules[0]?.Statement.RateBasedStatement).toMatchObject({ Limit: 10_000, AggregateKeyType: "IP" });
+});
+
+test("a flood is counted by address, but for mail servers, which ask for everybody", () => {
+  const [, acl] = only(edge, "AWS::WAFv2::WebACL");
+  expect(acl["Properties"].Rules[0].Statement.RateBasedStatement.ScopeDownStatement).toEqual({
+    NotStatement: {
+      Statement: {
+        ByteMatchStatement: expect.objectContaining({
+          FieldToMatch: { UriPath: {} },
+          PositionalConstraint: "STARTS_WITH",
+          SearchString: "/internal/mail/",
+        }),
+      },
+    },
+  });
+  const served = lambdas.flatMap(({ triggers }) => triggers).filter((trigger) => trigger.includes("/mail/"));
+  expect(served.length).toBeGreaterThan(0);
+  for (const trigger of served) expect(trigger.split(" ")[1]).toMatch(/^\/internal\/mail\//);
+});
+
+test("CloudFront passes every method on over TLS, caches nothing, and shows a secret that no template holds", () => {
+  expect(config.Aliases).toEqual(["api.example.com"]);
+  expect(config.DefaultCacheBehavior).toMatchObject({
+    ViewerProtocolPolicy: "https-only",
+    CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
+    OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
+  });
+  expect(config.DefaultCacheBehavior.AllowedMethods).toEqual(
+    expect.arrayContaining(["GET", "POST", "PATCH", "DELETE"]),
+  );
+  expect(config.Origins).toMatchObject([
+    {
+      DomainName: "origin.api.example.com",
+      CustomOriginConfig: { OriginProtocolPolicy: "https-only", OriginSSLProtocols: ["TLSv1.2"] },
+      OriginCustomHeaders: [
+        {
+          HeaderName: "x-origin-secret",
+          HeaderValue: "{{resolve:secretsmanager:hosted-mail/example/origin:SecretString:first::}}",
+        },
+      ],
+    },
+  ]);
+  expect(config.ViewerCertificate.MinimumProtocolVersion).toBe("TLSv1.2_2021");
+});
+
+test("another key of the secret changes the template, so that a deployment takes it up", () => {
+  const { edge: other } = withEdge({ edge: { ...(example.edge as object), secretKey: "second" } });
+  expect(JSON.stringify(other.toJSON())).toContain("SecretString:second");
+});
+
+test("no route of the gateway is reached without the secret, which the authorizer alone may read", () => {
+  const body = bodyOf(main);
+  for (const item of Object.values<Record<string, { security: unknown }>>(body.paths)) {
+    for (const operation of Object.values(item)) expect(operation.security).toEqual([{ origin: [] }]);
+  }
+  const asked = body.components.securitySchemes.origin["x-amazon-apigateway-authorizer"];
+  expect(asked).toMatchObject({
+    type: "request",
+    identitySource: "$request.header.x-origin-secret",
+    enableSimpleResponses: true,
+    authorizerPayloadFormatVersion: "2.0",
+  });
+  expect(asked.authorizerUri["Fn::Sub"]).toContain("${OriginAuthorizerFunction.Arn}");
+  const reading = Object.entries(main.findResources("AWS::IAM::Role")).filter(([, role]) =>
+    JSON.stringify(role).includes(":secret:hosted-mail/example/origin-??????"),
+  );
+  expect(reading.map(([id]) => id)).toEqual(["OriginAuthorizerRole"]);
+  expect(only(main, "AWS::ApiGatewayV2::DomainName")[1]["Properties"].DomainName).toBe("origin.api.example.com");
+});
+
+test("functions are told where a caller's address is, which CloudFront writes whatever the caller wrote there", () => {
+  const { Variables } = main.findResources("AWS::Lambda::Function")["MeGetFunction"]?.["Properties"].Environment ?? {};
+  expect(Variables.VIEWER_ADDRESS_HEADER).toBe("x-viewer-address");
+  const [, noting] = only(edge, "AWS::CloudFront::Function");
+  const event = { request: { headers: { "x-viewer-address": { value: "forged" } } }, viewer: { ip: "198.51.100.7" } };
+  const run = `(${noting["Properties"].FunctionCode})(event)`;
+  expect(runInNewContext(run, { event })).toEqual({ headers: { "x-viewer-address": { value: "198.51.100.7" } } });
+});

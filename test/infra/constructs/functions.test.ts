@@ -1,0 +1,210 @@
+import { expect, test } from "vitest";
+
+import { routes } from "../../../functions/routes.ts";
+import { lambdas } from "../../../infra/lambdas.ts";
+import { workers } from "../../../infra/workers.ts";
+import { onSecret, onSes } from "../port-grants.ts";
+import {
+  functionLogsId,
+  functions,
+  grantsOf,
+  idOf,
+  key,
+  keyId,
+  roleIdOf,
+  roles,
+  tableId,
+  template,
+} from "../product-functions.ts";
+import { only, spec, synthesize } from "../synthesis.ts";
+
+const reads = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
+const writes = [
+  ...reads,
+  "dynamodb:PutItem",
+  "dynamodb:UpdateItem",
+  "dynamodb:DeleteItem",
+  "dynamodb:ConditionCheckItem",
+];
+
+const writesLogs = [["logs:CreateLogStream", "logs:PutLogEvents"], { "Fn::GetAtt": [functionLogsId, "Arn"] }];
+const notesCallers = [
+  ["dynamodb:UpdateItem"],
+  { "Fn::GetAtt": [tableId, "Arn"] },
+  { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["TOKEN#*", "RATE#*"] } },
+];
+const onSecretsKey = (...actions: string[]) => [actions, { "Fn::GetAtt": [keyId, "Arn"] }];
+const onFiles = (...actions: string[]) => [
+  actions,
+  { "Fn::Join": ["", [{ "Fn::GetAtt": ["FilesBucket", "Arn"] }, "/exports/*"]] },
+];
+
+const sends = onSes("identity/hosted-mail.example");
+const registrarActions = [
+  "route53domains:CheckDomainAvailability",
+  "route53domains:DeleteDomain",
+  "route53domains:DisableDomainAutoRenew",
+  "route53domains:EnableDomainAutoRenew",
+  "route53domains:GetDomainDetail",
+  "route53domains:GetOperationDetail",
+  "route53domains:ListOperations",
+  "route53domains:ListPrices",
+  "route53domains:RegisterDomain",
+  "route53domains:UpdateDomainNameservers",
+];
+const zoneActions = [
+  "route53:ChangeResourceRecordSets",
+  "route53:CreateHostedZone",
+  "route53:DeleteHostedZone",
+  "route53:GetChange",
+  "route53:GetHostedZone",
+  "route53:ListHostedZonesByName",
+  "route53:ListResourceRecordSets",
+];
+const onAny = (actions: string[]) => [actions, "*"];
+const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
+
+test.each(lambdas)(
+  "$name may use what it declares, note its caller's requests and token, write its log, and no more",
+  ({ name, access, uses = [] }) => {
+    const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      ...grants[access],
+      ...uses.map(
+        (port) =>
+          ({
+            secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
+            payments: onSecret("mail/stripe"),
+            files: onFiles("s3:GetObject"),
+            registrar: onAny(registrarActions),
+            dns: onAny(zoneActions),
+            mail: sends,
+            mail_servers: onSecret("mail/servers"),
+          })[port],
+      ),
+      ...(access === "read" ? [notesCallers] : []),
+    ]);
+  },
+);
+
+const deadLettersOf = (name: string): string => {
+  const prefix = `${name.replaceAll(/[._]/g, "")}deadletters`;
+  return Object.keys(template.findResources("AWS::SQS::Queue")).find((id) => id.startsWith(prefix)) ?? "";
+};
+const sendsDeadLetters = (name: string) => [["sqs:SendMessage"], { "Fn::GetAtt": [deadLettersOf(name), "Arn"] }];
+
+test.each(workers.filter(({ source }) => source === "changes"))(
+  "$name may read the table's stream, put events on the one bus, write its dead letters and its log, and nothing else",
+  ({ name }) => {
+    const stream = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      [stream.map((action) => `dynamodb:${action}`), { "Fn::GetAtt": [tableId, "StreamArn"] }],
+      [["events:PutEvents"], { "Fn::GetAtt": [only(template, "AWS::Events::EventBus")[0], "Arn"] }],
+      sendsDeadLetters(name),
+    ]);
+  },
+);
+
+test.each(workers.filter(({ source }) => source !== "changes"))(
+  "$name may use the table as far as it declares, open secrets and write files as it declares, write its dead letters and its log, and nothing else",
+  ({ name, access, keys, uses = [] }) => {
+    const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
+    expect(grantsOf(idOf(name))).toEqual([
+      writesLogs,
+      [...onTable(access === "read" ? reads : writes), ...bound],
+      ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
+      ...(uses.includes("payments") ? [onSecret("mail/stripe")] : []),
+      ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
+      ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
+      ...(uses.includes("files") ? [onFiles("s3:AbortMultipartUpload", "s3:PutObject")] : []),
+      ...(uses.includes("mail") ? [sends] : []),
+      sendsDeadLetters(name),
+    ]);
+  },
+);
+
+test("the key of the secrets rotates, has its stage's name, and is kept when the stack goes", () => {
+  expect(key).toMatchObject({
+    DeletionPolicy: "Retain",
+    UpdateReplacePolicy: "Retain",
+    Properties: { EnableKeyRotation: true },
+  });
+  expect(only(template, "AWS::KMS::Alias")[1]["Properties"]).toEqual({
+    AliasName: "alias/hosted-mail/dev/secrets",
+    TargetKeyId: { "Fn::GetAtt": [keyId, "Arn"] },
+  });
+});
+
+test("a function with no access to the table has no grant on it", () => {
+  expect(grantsOf("DnsRecordsSearchFunction")).toEqual([writesLogs]);
+});
+
+test("no role has a managed policy, and no policy is attached from outside a role", () => {
+  expect(Object.values(roles).filter((role) => "ManagedPolicyArns" in role["Properties"])).toEqual([]);
+  expect(template.findResources("AWS::IAM::Policy")).toEqual({});
+  expect(template.findResources("AWS::IAM::ManagedPolicy")).toEqual({});
+});
+
+test("only Lambda may take on a function's role, and no two functions share one", () => {
+  const roleIds = Object.keys(functions).map(roleIdOf);
+  expect(new Set(roleIds).size).toBe(roleIds.length);
+  for (const id of roleIds) {
+    expect(roles[id]?.["Properties"].AssumeRolePolicyDocument.Statement).toEqual([
+      { Action: "sts:AssumeRole", Effect: "Allow", Principal: { Service: "lambda.amazonaws.com" } },
+    ]);
+  }
+});
+
+test("every Lambda and worker is a function of its name, on Node 24 and arm64, that logs to the shared group", () => {
+  expect(Object.keys(functions).toSorted()).toEqual(
+    [...[...lambdas, ...workers].map(({ name }) => idOf(name)), "DnsRecordsSearchFunction"].toSorted(),
+  );
+  for (const [id, { Properties }] of Object.entries(functions)) {
+    expect(Properties).toMatchObject({
+      Runtime: "nodejs24.x",
+      Architectures: ["arm64"],
+      Handler: "index.handler",
+      // What computes a hundred passwords' hashes has a whole processor.
+      MemorySize: id === "MailboxesBulkFunction" ? 1_769 : 512,
+      LoggingConfig: { LogGroup: { Ref: functionLogsId }, LogFormat: "JSON" },
+    });
+  }
+});
+
+test("the billing day and exports have 15 minutes, code mode and bulk 29 seconds, a worker 60, the one that mails 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
+  const seconds = new Map([
+    ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
+    ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
+    ...routes.filter(({ access }) => access === "write").map(({ name }): [string, number] => [idOf(name), 25]),
+    ["CodeFunction", 29],
+    ["MailboxesBulkFunction", 29],
+    ["WorkersPaymentWebhookFunction", 20],
+    ["WorkersRunBillingDayFunction", 900],
+    ["WorkersMakeMailboxExportFunction", 900],
+    ["WorkersSendVerificationFunction", 30],
+  ]);
+  for (const [id, { Properties }] of Object.entries(functions)) {
+    expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);
+  }
+});
+
+test("functions are told the table, the issuers, the log level, the origins, the zones and the API's address", () => {
+  const issuers = [
+    { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
+  ];
+  const allowedOrigins = ["https://a.example", "https://b.example"];
+  const publicUrl = "https://api.example";
+  const settings = { issuers, logLevel: "error", allowedOrigins, mailZone: "mail.example", publicUrl };
+  const [, configured] = only(synthesize([spec("me.get")], settings), "AWS::Lambda::Function");
+  expect(configured["Properties"].Environment.Variables).toEqual({
+    TABLE_NAME: { Ref: tableId },
+    NS_ZONE: "dns.hosted-mail.example",
+    MAIL_ZONE: "mail.example",
+    ISSUERS: JSON.stringify(issuers),
+    LOG_LEVEL: "error",
+    ALLOWED_ORIGINS: "https://a.example,https://b.example",
+    PUBLIC_URL: publicUrl,
+  });
+});

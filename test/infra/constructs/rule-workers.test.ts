@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+
+import { workers } from "../../../infra/workers.ts";
+import { eventTypes } from "../../../shared/webhooks/event-types.ts";
+import { only, spec, synthesize } from "../synthesis.ts";
+
+const settings = { stage: "blue", alarmEmail: "ops@example.com" };
+
+/** What the stack has for one worker, when it is the only one. */
+function resourcesOf(name: string) {
+  const template = synthesize(
+    [spec("me.get")],
+    settings,
+    undefined,
+    workers.filter((worker) => worker.name === name),
+  );
+  const [queueId, queue] = only(template, "AWS::SQS::Queue");
+  const [ruleId, rule] = only(template, "AWS::Events::Rule");
+  const alarms = Object.values(template.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
+  return { template, queueId, queue: queue["Properties"], ruleId, rule: rule["Properties"], alarms };
+}
+
+const events = resourcesOf("workers.dispatch_event");
+const letters = resourcesOf("workers.send_verification");
+const minute = resourcesOf("workers.retry_deliveries");
+const day = resourcesOf("workers.run_billing_day");
+const arnOf = (id: string) => ({ "Fn::GetAtt": [id, "Arn"] });
+const all = [
+  { name: "workers.dispatch_event", functionId: "WorkersDispatchEventFunction", ...events },
+  { name: "workers.retry_deliveries", functionId: "WorkersRetryDeliveriesFunction", ...minute },
+  { name: "workers.send_verification", functionId: "WorkersSendVerificationFunction", ...letters },
+  { name: "workers.run_billing_day", functionId: "WorkersRunBillingDayFunction", ...day },
+];
+
+test("every event of ours on the stage's bus, and nothing else, is handed to the dispatcher", () => {
+  expect(events.rule).toMatchObject({
+    EventBusName: { Ref: only(events.template, "AWS::Events::EventBus")[0] },
+    EventPattern: { source: ["hosted-mail"] },
+    State: "ENABLED",
+    Targets: [{ Arn: arnOf("WorkersDispatchEventFunction") }],
+  });
+  expect(events.rule).not.toHaveProperty("ScheduleExpression");
+});
+
+test("a verification is sent by events of ours that ask for one, and by no other", () => {
+  expect(letters.rule).toMatchObject({
+    EventBusName: { Ref: only(letters.template, "AWS::Events::EventBus")[0] },
+    State: "ENABLED",
+    Targets: [{ Arn: arnOf("WorkersSendVerificationFunction") }],
+  });
+  expect(letters.rule.EventPattern).toEqual({
+    source: ["hosted-mail"],
+    "detail-type": ["forwarding.verification_requested"],
+  });
+  const known = eventTypes().map(({ type }) => type);
+  expect(known).toEqual(expect.arrayContaining(letters.rule.EventPattern["detail-type"]));
+});
+
+test.each([
+  {
+    what: "the sweep runs every minute",
+    expression: "rate(1 minute)",
+    id: "WorkersRetryDeliveriesFunction",
+    ...minute,
+  },
+  {
+    what: "the billing day runs at 00:20 UTC every day",
+    expression: "cron(20 0 * * ? *)",
+    id: "WorkersRunBillingDayFunction",
+    ...day,
+  },
+])("$what, of the default bus", ({ rule, expression, id }) => {
+  expect(rule).toMatchObject({ ScheduleExpression: expression, State: "ENABLED", Targets: [{ Arn: arnOf(id) }] });
+  expect(rule).not.toHaveProperty("EventPattern");
+  expect(rule).not.toHaveProperty("EventBusName");
+});
+
+test.each([
+  { of: "an event", ...events, seconds: 6 * 3600, handover: 60, run: 2 },
+  { of: "one kind of event", ...letters, seconds: 6 * 3600, handover: 60, run: 2 },
+  { of: "a minute's run", ...minute, seconds: 60, handover: 0, run: 0 },
+  { of: "a day's run", ...day, seconds: 6 * 3600, handover: 60, run: 2 },
+])(
+  "$of is retried $handover times when Lambda does not take it, $run times when it fails, for $seconds seconds",
+  ({ template, queueId, rule, seconds, handover, run }) => {
+    expect(rule.Targets[0]).toMatchObject({
+      RetryPolicy: { MaximumEventAgeInSeconds: seconds, MaximumRetryAttempts: handover },
+      DeadLetterConfig: { Arn: arnOf(queueId) },
+    });
+    expect(only(template, "AWS::Lambda::EventInvokeConfig")[1]["Properties"]).toMatchObject({
+      MaximumEventAgeInSeconds: seconds,
+      MaximumRetryAttempts: run,
+      DestinationConfig: { OnFailure: { Destination: arnOf(queueId) } },
+    });
+  },
+);
+
+test.each(all)("only its rule may call $name and put dead letters into its queue", (one) => {
+  const [, permission] = only(one.template, "AWS::Lambda::Permission");
+  expect(permission["Properties"]).toEqual({
+    Action: "lambda:InvokeFunction",
+    FunctionName: arnOf(one.functionId),
+    Principal: "events.amazonaws.com",
+    SourceArn: arnOf(one.ruleId),
+  });
+  const [, policy] = only(one.template, "AWS::SQS::QueuePolicy");
+  expect(policy["Properties"].PolicyDocument.Statement).toEqual([
+    expect.objectContaining({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+    expect.objectContaining({
+      Effect: "Allow",
+      Action: "sqs:SendMessage",
+      Principal: { Service: "events.amazonaws.com" },
+      Condition: { ArnEquals: { "aws:SourceArn": arnOf(one.ruleId) } },
+    }),
+  ]);
+});
+
+test.each(all)("dead letters of $name are encrypted and kept for 14 days", ({ queue }) => {
+  expect(queue).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
+});
+
+test.each(all)("one dead letter of $name raises an alarm that mails", ({ name, template, queueId, alarms }) => {
+  expect(alarms).toContainEqual(
+    expect.objectContaining({
+      AlarmDescription: expect.stringContaining(name),
+      Namespace: "AWS/SQS",
+      MetricName: "ApproximateNumberOfMessagesVisible",
+      Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
+      Threshold: 1,
+      AlarmActions: [{ Ref: only(template, "AWS::SNS::Topic")[0] }],
+    }),
+  );
+});
+
+test.each(all)("a rule that could not call $name raises an alarm, found by the rule's name", ({ name, ...one }) => {
+  const onBus = "EventBusName" in one.rule ? [{ Name: "EventBusName", Value: one.rule.EventBusName }] : [];
+  expect(one.rule.Name).toBe(`blue-${name}`);
+  expect(one.alarms).toContainEqual(
+    expect.objectContaining({
+      Namespace: "AWS/Events",
+      MetricName: "FailedInvocations",
+      Dimensions: [...onBus, { Name: "RuleName", Value: `blue-${name}` }],
+      Statistic: "Sum",
+      Threshold: 1,
+    }),
+  );
+});

@@ -1,0 +1,164 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { publishChanges } from "../../../../functions/workers/publish-changes.ts";
+import { openChangeFeed } from "../../../../infra/local/events/change-feed.ts";
+import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn } from "../../../../infra/local/events/event-log.ts";
+import { eventSource } from "../../../../infra/local/events/event-source.ts";
+import type { Event } from "../../../../shared/changes/event.ts";
+import { createLog } from "../../../../shared/core/log.ts";
+import type { Table } from "../../../../shared/table/table.ts";
+import { changeOf, labelOf, listedAccount, newTable, record, recordPoison } from "../../../support/changes.ts";
+import { newFolder } from "../../../support/folder.ts";
+
+const log = createLog("silent", {});
+
+type Given = { onEvent?: (event: Event) => void; now?: () => number; afterBatch?: () => Promise<void> };
+
+/** A feed by the real worker into the log of a folder, as the local runtime has it. */
+async function feedOf(table: Table, folder: string, { onEvent, now, afterBatch }: Given = {}) {
+  const deliver = eventSource({
+    handler: publishChanges(() => ({ publish: embeddedPublisher(eventsIn(folder), { onEvent }), log })),
+    onDeadLetter: (letter) => deadLettersIn(folder).append([letter]),
+    retryDelayMs: 0,
+  });
+  return openChangeFeed({
+    table,
+    file: join(folder, "change-feed.json"),
+    deliver: async (rows) => {
+      await deliver(rows);
+      await afterBatch?.();
+    },
+    ...(now ? { now } : {}),
+  });
+}
+
+const labelsIn = async (folder: string): Promise<string[]> =>
+  (await eventsIn(folder).read()).map((event) => labelOf(event as Event));
+
+test("publishes what is there and what comes, each change once and in its order", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const [first, second] = [await listedAccount(table), await listedAccount(table)];
+  await record(table, first, [changeOf("a", 1), changeOf("b", 1)]);
+  const feed = await feedOf(table, folder);
+  await feed.poll();
+  await feed.poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "b1"]);
+  await record(table, first, [changeOf("a", 2)]);
+  await record(table, second, [changeOf("c", 1)]);
+  await feed.poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "b1", "a2", "c1"]);
+});
+
+test("after a stop and a new start what was published is not published again, and what came meanwhile is", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  await record(table, account, [changeOf("a", 1)]);
+  await (await feedOf(table, folder)).poll();
+  await record(table, account, [changeOf("a", 2)]);
+  await (await feedOf(table, folder)).poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "a2"]);
+});
+
+test("after a crash between publishing and noting it, it is published again and nothing is missing", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  await record(table, account, [changeOf("a", 1)]);
+  await (await feedOf(table, folder)).poll();
+  await record(table, account, [changeOf("a", 2)]);
+  // What the crashed process left on the disk is what was there before it published.
+  const before = await readFile(join(folder, "change-feed.json"));
+  await (await feedOf(table, folder)).poll();
+  await writeFile(join(folder, "change-feed.json"), before);
+  await record(table, account, [changeOf("a", 3)]);
+  await (await feedOf(table, folder)).poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "a2", "a2", "a3"]);
+});
+
+test("without a note that can be read everything is published again", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  await record(table, await listedAccount(table), [changeOf("a", 1)]);
+  await (await feedOf(table, folder)).poll();
+  await writeFile(join(folder, "change-feed.json"), '{"swept_at');
+  await (await feedOf(table, folder)).poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "a1"]);
+});
+
+test("a change that appears up to half a minute after its time is still published, once", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  let nowMs = Date.now();
+  const feed = await feedOf(table, folder, { now: () => nowMs });
+  await feed.poll();
+  await record(table, account, [changeOf("a", 1)], new Date(nowMs - 29_000));
+  for (const _ of [1, 2, 3]) {
+    nowMs += 10_000;
+    await feed.poll();
+  }
+  expect(await labelsIn(folder)).toEqual(["a1"]);
+});
+
+test("a change that cannot be read becomes a dead letter, once, and those behind it are published", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  await record(table, account, [changeOf("a", 1)], new Date(Date.now() - 20));
+  const id = await recordPoison(table, account, new Date(Date.now() - 10));
+  await record(table, account, [changeOf("a", 2), changeOf("b", 1), changeOf("c", 1)]);
+  const feed = await feedOf(table, folder);
+  await feed.poll();
+  await feed.poll();
+  expect(await labelsIn(folder)).toEqual(["a1", "a2", "b1", "c1"]);
+  const letters = (await deadLettersIn(folder).read()).map((letter) => DeadLetter.parse(letter));
+  expect(letters.map(({ sk }) => sk.split("#").at(-1))).toEqual([id]);
+  await record(table, account, [changeOf("a", 3)]);
+  await feed.poll();
+  expect((await labelsIn(folder)).at(-1)).toBe("a3");
+});
+
+test("a listener that fails once hears of the event again, and of the resource's later ones after it", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  await record(table, await listedAccount(table), [changeOf("a", 1), changeOf("a", 2)]);
+  const heard: string[] = [];
+  const onEvent = (event: Event): void => {
+    heard.push(labelOf(event));
+    if (heard.length === 1) throw new Error("not now");
+  };
+  await (await feedOf(table, folder, { onEvent })).poll();
+  expect(heard).toEqual(["a1", "a1", "a2"]);
+});
+
+test("changes that are made while it polls are all published, each resource's in order", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const accounts = [await listedAccount(table), await listedAccount(table)];
+  const feed = await feedOf(table, folder);
+  const things = ["a", "b", "c", "d"];
+  const writing = Promise.all(
+    things.map(async (thing, index) => {
+      for (let n = 1; n <= 20; n++) await record(table, accounts[index % 2] ?? "", [changeOf(thing, n)]);
+    }),
+  );
+  const states = { isWriting: true };
+  void writing.then(() => (states.isWriting = false));
+  while (states.isWriting) await feed.poll();
+  await feed.poll();
+  const labels = await labelsIn(folder);
+  for (const thing of things) {
+    const own = labels.filter((label) => label.startsWith(thing));
+    expect(own).toEqual(Array.from({ length: 20 }, (_, index) => `${thing}${index + 1}`));
+  }
+});
+
+test("stop lets the batch at work finish; what is left comes after the next start", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  const changes = (from: number) => Array.from({ length: 60 }, (_, index) => changeOf("a", from + index));
+  await record(table, account, changes(1), new Date(Date.now() - 10));
+  await record(table, account, changes(61));
+  const feed = await feedOf(table, folder, { afterBatch: async () => feed.stop() });
+  await feed.poll();
+  expect(await labelsIn(folder)).toHaveLength(100);
+  await (await feedOf(table, folder)).poll();
+  expect(await labelsIn(folder)).toEqual(Array.from({ length: 120 }, (_, index) => `a${index + 1}`));
+});

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+
+import { seedBig, type Size } from "../../../../infra/local/seed/seed-big.ts";
+import { uniqueName } from "../../../support/domains.ts";
+import { request } from "../../../support/request.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+const size: Size = { domains: 2, mailboxesEach: 30, workspaces: 2 };
+
+/** A run of the seed that is stopped once there are so many mailboxes. */
+async function seed(
+  { id, owner }: Account,
+  label: string,
+  stopAt = Infinity,
+): Promise<[done: boolean, seen: number[]]> {
+  const stopping = new AbortController();
+  const seen: number[] = [];
+  const onProgress = (count: number): void => {
+    seen.push(count);
+    if (count >= stopAt) stopping.abort();
+  };
+  const place = { table: testTable(), accountId: id, ownerId: owner.id };
+  return [await seedBig({ ...place, size, label, onProgress, signal: stopping.signal }), seen];
+}
+
+const labelOf = (): string => uniqueName("big").replace(".com", "");
+
+test("what is made answers to the API like what was made by it, to its passwords and its audit log", async () => {
+  const account = await newAccount();
+  const label = labelOf();
+  expect(await seed(account, label)).toEqual([true, [23, 30, 53, 60, 60]]);
+  const ask = async (method: string, path: string) =>
+    request(method, `/v1/public/accounts/${account.id}/${path}`, { token: account.owner.token });
+  const domains = (await ask("GET", "domains")).body;
+  expect(domains).toMatchObject({ total: 2, items: [{ status: "active" }, { status: "active" }] });
+  expect((await ask("GET", `domains/${label}-002.com`)).body.dns_records.length).toBeGreaterThan(3);
+  expect((await ask("GET", `mailboxes?domain=${label}-001.com&page=2&page_size=20`)).body).toMatchObject({ total: 30 });
+  const mailbox = `mailboxes/ada.allen.1@${label}-001.com`;
+  expect((await ask("GET", mailbox)).body).toMatchObject({ status: "active", first_name: "Ada" });
+  expect((await ask("POST", `${mailbox}/reveal-credentials`)).body.password).toHaveLength(20);
+  expect((await ask("POST", `${mailbox}/reveal-credentials`)).body.code).toBe("secret_already_shown");
+  expect((await ask("GET", "audit-log")).body.total).toBeGreaterThan(60);
+});
+
+test("what was cut off goes on where it was, and what is whole stays as it is", async () => {
+  const account = await newAccount();
+  const label = labelOf();
+  expect((await seed(account, label, 40))[0]).toBe(false);
+  const [done, seen] = await seed(account, label);
+  expect([done, seen]).toEqual([true, [60, 60]]);
+  expect(await seed(account, label)).toEqual([true, [60]]);
+});

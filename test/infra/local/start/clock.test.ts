@@ -1,0 +1,43 @@
+import { afterEach, expect, test } from "vitest";
+
+import { clockPaths } from "../../../../infra/local/start/clock.ts";
+import { clock, setClockAhead } from "../../../../shared/core/time.ts";
+import { newFolder } from "../../../support/folder.ts";
+import { asking } from "../asking.ts";
+
+afterEach(() => setClockAhead(0));
+
+async function open(dataDir: string) {
+  const moves: string[] = [];
+  const send = asking(await clockPaths(dataDir, () => moves.push(clock().toISOString())));
+  const read = async (method: string, asked = {}) => {
+    const { status, text } = await send(method, asked);
+    return { status, ...JSON.parse(text) };
+  };
+  const move = (body: string, type = "application/json") => read("POST", { body, type });
+  return { moves, read: () => read("GET"), move };
+}
+
+test("moves the product's time ahead, tells the workers, and keeps to it after a restart", async () => {
+  const folder = newFolder();
+  const { move, moves } = await open(folder);
+  expect(await move('{"days": 31, "hours": 1}')).toMatchObject({ status: 200, ahead_seconds: 31 * 86_400 + 3_600 });
+  expect(clock().getTime() - Date.now()).toBeGreaterThan(31 * 86_400_000);
+  expect(moves).toHaveLength(1);
+  setClockAhead(0);
+  expect(await (await open(folder)).read()).toMatchObject({ ahead_seconds: 31 * 86_400 + 3_600 });
+});
+
+test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 1e9}'])(
+  "does not take %j, and stays where it is",
+  async (body) => {
+    const { move, read } = await open(newFolder());
+    expect((await move(body)).status).toBe(422);
+    expect(await read()).toMatchObject({ ahead_seconds: 0 });
+  },
+);
+
+test("takes no form of another site's page", async () => {
+  const { move } = await open(newFolder());
+  expect((await move("days=31", "application/x-www-form-urlencoded")).status).toBe(415);
+});

@@ -1,0 +1,32 @@
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { readPaymentsSecret } from "../../../../infra/local/start/payments-secret.ts";
+import { PaymentsEnvironment } from "../../../../shared/providers/payments/factory.ts";
+import { newFolder } from "../../../support/folder.ts";
+
+test("makes a secret once, for its owner's eyes, and keeps it", async () => {
+  const folder = newFolder();
+  const secret = await readPaymentsSecret(folder);
+  expect(PaymentsEnvironment.parse({ PAYMENTS_WEBHOOK_SECRET: secret }).PAYMENTS_WEBHOOK_SECRET).toBe(secret);
+  expect(secret).toMatch(/^whsec_[\w-]{43}$/);
+  expect(await readPaymentsSecret(folder)).toBe(secret);
+  expect(await readdir(folder)).toEqual(["payments.secret"]);
+  expect((await stat(join(folder, "payments.secret"))).mode & 0o777).toBe(0o600);
+  expect(await readPaymentsSecret(newFolder())).not.toBe(secret);
+});
+
+test("what is no secret is replaced", async () => {
+  const folder = newFolder();
+  await writeFile(join(folder, "payments.secret"), "whsec_");
+  expect(await readPaymentsSecret(folder)).toMatch(/^whsec_[\w-]{43}$/);
+});
+
+test("says so when the secret cannot be read", async () => {
+  const folder = newFolder();
+  await mkdir(join(folder, "payments.secret"));
+  await expect(readPaymentsSecret(folder)).rejects.toThrow(StartProblem);
+});

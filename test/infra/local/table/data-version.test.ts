@@ -1,0 +1,112 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { defaultDataDir, startCommand } from "../../../../infra/local/command-line/start-command.ts";
+import { startProblemOf, StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { dataVersion, markFile, prepareDataDir, readMark } from "../../../../infra/local/table/data-version.ts";
+import { newFolder } from "../../../support/folder.ts";
+
+const problemOf = async (attempt: Promise<unknown>): Promise<string> => {
+  const error = await attempt.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StartProblem);
+  return (error as StartProblem).message;
+};
+
+const marked = async (version: number): Promise<string> => {
+  const folder = newFolder();
+  const mark = { product: "hosted-mail-api", data_version: version };
+  await writeFile(join(folder, markFile), JSON.stringify(mark));
+  await writeFile(join(folder, "table.db"), "rows");
+  return folder;
+};
+
+test("a new folder is marked with the version of its data, and is let in again", async () => {
+  const folder = join(newFolder(), "deep", "down");
+  await prepareDataDir(folder);
+  expect(await readMark(folder)).toBe(dataVersion);
+  await writeFile(join(folder, "table.db"), "rows");
+  await prepareDataDir(folder);
+});
+
+test("a folder with files of somebody else is refused, and left as it is", async () => {
+  const folder = newFolder();
+  await mkdir(join(folder, "docs"));
+  await writeFile(join(folder, "version.json"), '{"name":"my project"}');
+  expect(await problemOf(prepareDataDir(folder))).toMatch(/not empty \(docs, version.json\): set DATA_DIR/);
+  expect(await readFile(join(folder, "version.json"), "utf8")).toBe('{"name":"my project"}');
+  expect(await readdir(folder)).toEqual(["docs", "version.json"]);
+});
+
+test("data of before there was a mark is refused with the command that begins anew, and is left as it is", async () => {
+  const folder = newFolder();
+  await writeFile(join(folder, "table.db"), "rows");
+  const problem = await problemOf(prepareDataDir(folder));
+  expect(problem).toContain("older version");
+  expect(problem).toContain("npm start -- --reset");
+  expect(problem).toMatch(/DATA_DIR=\S+ npm start/);
+  expect(await readdir(folder)).toEqual(["table.db"]);
+});
+
+test.each(["", "{", "[]", '{"product":"hosted-mail-api"}'])(
+  "a mark that is garbled (%j) is told to be one, not taken for an older version",
+  async (mark) => {
+    const folder = await marked(dataVersion);
+    await writeFile(join(folder, markFile), mark);
+    const problem = await problemOf(prepareDataDir(folder));
+    expect(problem).toContain(`${join(folder, markFile)} cannot be read`);
+    expect(problem).not.toContain("older version");
+    expect(problem).toContain(`DATA_DIR=${folder} npm start -- --reset`);
+  },
+);
+
+test("the command that begins anew names the data folder that it is about, unless that is the usual one", () => {
+  expect(startCommand("/tmp/my data", "--reset")).toBe("DATA_DIR='/tmp/my data' npm start -- --reset");
+  expect(startCommand(defaultDataDir, "--reset")).toBe("npm start -- --reset");
+});
+
+test("data of an older version is refused", async () => {
+  expect(await problemOf(prepareDataDir(await marked(dataVersion - 1)))).toContain("older version");
+});
+
+test("data of a newer version is refused with how to update, and is left as it is", async () => {
+  const folder = await marked(dataVersion + 1);
+  const problem = await problemOf(prepareDataDir(folder));
+  expect(problem).toContain(`data version ${dataVersion + 1}`);
+  expect(problem).toContain("git pull && npm ci");
+  expect(await readFile(join(folder, "table.db"), "utf8")).toBe("rows");
+});
+
+test("a disk with no room is said before anything is written to it", async () => {
+  const folder = newFolder();
+  expect(await problemOf(prepareDataDir(folder, async () => 5 * 1024 * 1024))).toMatch(/is full: 5 MiB are free/);
+  expect(existsSync(join(folder, markFile))).toBe(false);
+});
+
+test("a folder that cannot be made, or written, is said with what to set", async () => {
+  const file = join(newFolder(), "a-file");
+  await writeFile(file, "");
+  expect(await problemOf(prepareDataDir(join(file, "under-it")))).toContain("DATA_DIR");
+  const folder = newFolder();
+  const goneMeanwhile = async (): Promise<number> => {
+    await rm(folder, { recursive: true });
+    return 1e9;
+  };
+  expect(await problemOf(prepareDataDir(folder, goneMeanwhile))).toMatch(
+    /cannot be written.*\n.*DATA_DIR=\S+ npm start/,
+  );
+});
+
+test.each(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"])(
+  "%s is told in words, with the file it is about",
+  (code) => {
+    const error = Object.assign(new Error(`${code}: open '/data/x'`), { code, path: "/data/x" });
+    expect(startProblemOf(error)?.message).toMatch(/^[A-Z].* \S.*\/data\/x/);
+  },
+);
+
+test("a fault of ours is not told as one of the person who starts it", () => {
+  expect(startProblemOf(new TypeError("x is not a function"))).toBeUndefined();
+});

@@ -1,0 +1,20 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { Locked, holdLock } from "../../../../infra/local/table/lock.ts";
+
+test("a lock is held by one only, and whoever finds it taken learns by whom", async () => {
+  const name = randomUUID();
+  const release = await holdLock(name);
+  const refusal = await holdLock(name).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(Locked);
+  expect(refusal).toMatchObject({ pid: process.pid });
+  await release();
+  onTestFinished(await holdLock(name));
+});
+
+test("other names are other locks", async () => {
+  onTestFinished(await holdLock(randomUUID()));
+  await expect(holdLock(randomUUID()).then((release) => release())).resolves.toBeUndefined();
+});

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { routes } from "../../../functions/routes.ts";
+import { openApiDocument } from "../../../infra/openapi/document.ts";
+import { parseTags } from "../../../shared/core/etag.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { limitClasses } from "../../../shared/rate-limits/classes.ts";
+import { callRest } from "../../support/call.ts";
+import { exampleOf } from "../../support/examples.ts";
+import { newAccount } from "../../support/world.ts";
+
+type Link = { operationId: string; parameters: Record<string, string> };
+type Operation = {
+  description: string;
+  parameters?: { in: string; name: string; required?: boolean; description: string; schema: object }[];
+  responses: Record<
+    string,
+    { description: string; headers: object; content?: Record<string, unknown>; links?: Record<string, Link> }
+  >;
+};
+const document = openApiDocument() as {
+  info: { description: string };
+  paths: Record<string, Record<string, Operation>>;
+};
+
+function operationOf({ method, path }: Pick<Route, "method" | "path">): Operation {
+  const operation = document.paths[path]?.[method.toLowerCase()];
+  if (!operation) throw new Error(`the document has no ${method} ${path}`);
+  return operation;
+}
+
+const headersOf = (route: Pick<Route, "method" | "path">): string[] =>
+  (operationOf(route).parameters ?? []).flatMap((parameter) => (parameter.in === "header" ? [parameter.name] : []));
+
+const named = routes.map((route) => [route.name, route] as const);
+
+test.each(named)("%s documents the request header fields it honours, and no others", (_, route) => {
+  const { method, etag } = route;
+  expect(headersOf(route)).toEqual([
+    "X-Request-Id",
+    ...(method === "POST" ? ["Idempotency-Key"] : []),
+    ...(etag ? ["If-Match"] : []),
+    ...(etag && method === "GET" ? ["If-None-Match"] : []),
+  ]);
+});
+
+test.each(named)("%s documents what the core may answer for it", (_, route) => {
+  const { responses } = operationOf(route);
+  const codes = Object.values(responses)
+    .flatMap(({ description }) => [...description.matchAll(/`(\w+)`:/g)])
+    .map(([, code]) => code);
+  const isPost = route.method === "POST";
+  expect(codes).toContain("rate_limited");
+  expect(codes.includes("idempotency_in_flight")).toBe(isPost);
+  expect(codes.includes("secret_already_shown")).toBe(
+    (isPost && route.shownOnce.length > 0) || route.problems.includes("secret_already_shown"),
+  );
+  expect(codes).toContain("precondition_failed");
+  expect("304" in responses).toBe(route.etag !== undefined && route.method === "GET");
+  expect(responses["429"]?.headers).toHaveProperty("Retry-After");
+  expect(responses["503"]?.headers).toHaveProperty("Retry-After");
+  if (route.public) expect(responses).not.toHaveProperty("401");
+  else expect(responses["401"]?.headers).toHaveProperty("WWW-Authenticate");
+});
+
+test("a replay is documented where some answer holds no secret", () => {
+  const mayRepeat = (name: string): boolean => {
+    const route = routes.find((one) => one.name === name);
+    if (!route) throw new Error(`${name} is gone`);
+    return "Idempotency-Replayed" in (operationOf(route).responses[String(route.status)]?.headers ?? {});
+  };
+  expect(["credentials.add", "dedicated_ips.authorize", "workspaces.add"].map(mayRepeat)).toEqual([true, true, true]);
+  expect(["webhooks.add", "mailboxes.reveal_credentials"].map(mayRepeat)).toEqual([false, false]);
+});
+
+test.each(named)("%s names its rate limit, which the document explains with its numbers", (_, route) => {
+  const { perMinute, burst } = limitClasses[route.limit];
+  expect(operationOf(route).description).toContain(`Rate limit: \`${route.limit}\`.`);
+  expect(document.info.description).toContain(`| \`${route.limit}\` | ${perMinute} | ${burst} |`);
+});
+
+test("code mode documents the key of a program, and MCP its header fields and that notifications get no answer", () => {
+  const a2a = { method: "POST", path: "/v1/public/a2a" } as const;
+  const mcp = { method: "POST", path: "/v1/public/mcp" } as const;
+  expect(headersOf(a2a)).toContain("Idempotency-Key");
+  expect(headersOf(mcp)).not.toContain("Idempotency-Key");
+  expect(operationOf(mcp).responses["202"]).not.toHaveProperty("content");
+  expect(operationOf(mcp).responses["404"]?.content).toHaveProperty("application/json");
+  expect(headersOf(mcp)).toEqual(expect.arrayContaining(["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]));
+});
+
+const creating = named.filter(([, { location }]) => location !== undefined);
+
+/** The value of one of OpenAPI's runtime expressions. */
+function valueOf(expression: string, given: Record<string, unknown>, answer: Record<string, unknown>): string {
+  const [, ofPath, ofBody] = /^\$(?:request\.path\.(\w+)|response\.body#\/(\w+))$/.exec(expression) ?? [];
+  return String(ofPath === undefined ? answer[ofBody ?? ""] : given[ofPath]);
+}
+
+test.each(creating)("%s links what it creates to the route that reads it, where Location is too", async (_, route) => {
+  const account = await newAccount();
+  const example = await exampleOf(route, account);
+  const answer = await callRest(route, example, account.owner.token);
+  const links = Object.values(operationOf(route).responses[String(route.status)]?.links ?? {});
+  expect(links).toHaveLength(1);
+  const [{ operationId, parameters }] = links as [Link];
+  const reading = routes.find(({ name }) => name === operationId);
+  const filled = reading?.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    valueOf(parameters[name] ?? "", example, answer.body),
+  );
+  expect([reading?.method, filled]).toEqual(["GET", answer.headers["location"]]);
+});
+
+test("what fits the documented If-Match is understood, and names tags or any", () => {
+  const parameters = named.flatMap(([, route]) => operationOf(route).parameters ?? []);
+  const { schema } = parameters.find(({ name }) => name === "If-Match") as { schema: { pattern: string } };
+  fc.assert(
+    fc.property(fc.stringMatching(new RegExp(schema.pattern)), (field) => {
+      expect(parseTags(field)).toBeDefined();
+    }),
+  );
+  for (const field of ['"a', "a", '"a" "b"', "", "*, *"]) expect(field).not.toMatch(new RegExp(schema.pattern));
+});
+
+test("any X-Request-Id is taken, as the document says what becomes of each", () => {
+  for (const [, route] of named) {
+    const field = operationOf(route).parameters?.find(({ name }) => name === "X-Request-Id");
+    expect(Object.keys(field?.schema ?? {}).toSorted()).toEqual(["description", "type"]);
+    expect(field?.description).toMatch(/1 to 128 visible ASCII.*replaced/);
+  }
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+
+import { maxBodyBytes } from "../../../infra/local/server/read-body.ts";
+import { checkContract } from "../../support/contract.ts";
+import { gatewayFor, sendRequest, type Sent } from "../local/wire.ts";
+
+const key = "POST /v1/public/accounts/{account_id}/workspaces";
+const path = "/v1/public/accounts/7/workspaces";
+
+/** A gateway whose one function does what it is told. */
+const gateway = (handler: () => Promise<unknown>, integrationTimeoutMs = 29_000): Promise<number> =>
+  gatewayFor({ functions: [{ name: "workspaces.add", triggers: [key], handler }], integrationTimeoutMs });
+
+const never = (): Promise<never> => new Promise(() => {});
+const failing = async (): Promise<never> => {
+  throw new Error("the cause");
+};
+
+test.each<[what: string, port: () => Promise<number>, sent: Sent, status: number]>([
+  ["a path with malformed escapes", () => gateway(never), { path: `${path}/%zz` }, 400],
+  ["a query with malformed escapes", () => gateway(never), { path: `${path}?a=%zz` }, 400],
+  ["a body beyond what it hands on", () => gateway(never), { path, body: Buffer.alloc(maxBodyBytes + 1) }, 413],
+  ["a function that fails", () => gateway(failing), { path }, 500],
+  ["a function that takes too long", () => gateway(never, 1), { path }, 503],
+])("what the gateway answers to %s is in the document", async (_, start, sent, status) => {
+  const { headers, body, ...answer } = await sendRequest(await start(), { method: "POST", ...sent });
+  expect(answer.status).toBe(status);
+  const json = JSON.parse(body) as object;
+  expect(Object.keys(json)).toEqual(["message"]);
+  const type = { "content-type": String(headers["content-type"]) };
+  expect(() => checkContract(key, { status, headers: type, body: json, text: body })).not.toThrow();
+});
+
+test("a problem always has the id of its request, which only the gateway's answers lack", () => {
+  const headers = { "content-type": "application/problem+json" };
+  const problem = { type: "/", title: "T", status: 500, detail: "D", code: "internal", request_id: "r" };
+  const answer = { status: 500, headers, body: problem, text: JSON.stringify(problem) };
+  expect(() => checkContract(key, answer)).toThrow("X-Request-Id");
+  const identified = { ...answer, headers: { ...headers, "x-request-id": "r" } };
+  expect(() => checkContract(key, identified)).not.toThrow();
+});

@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from "node:child_process";
+
+import { describe, expect, test } from "vitest";
+
+import { isPortable } from "../../../infra/openapi/portable-pattern.ts";
+import { publishedDocument } from "../../support/contract.ts";
+
+/** Every pattern in a part of the document, whatever it is in. */
+function patternsIn(part: unknown): string[] {
+  if (typeof part !== "object" || part === null) return [];
+  return Object.entries(part).flatMap(([name, value]) =>
+    name === "pattern" && typeof value === "string" ? [value] : patternsIn(value),
+  );
+}
+const published = [...new Set(patternsIn(publishedDocument()))];
+
+const javaScriptOnly = [
+  String.raw`^\p{L}+$`,
+  "^(?=.*a)b",
+  "^(?!a)b",
+  "(?<=a)b",
+  "(?<name>a)",
+  String.raw`(a)\1`,
+  String.raw`\u0041`,
+  String.raw`\u{41}`,
+  String.raw`\cA`,
+  "[^]",
+  "[]",
+  "[a&&b]",
+  "a{1,2000}",
+];
+
+describe("a pattern is portable", () => {
+  test.each(published)("%s is published", (pattern) => {
+    expect(isPortable(pattern)).toBe(true);
+  });
+
+  test.each(javaScriptOnly)("%s is not, and would not be published", (pattern) => {
+    expect(isPortable(pattern)).toBe(false);
+  });
+});
+
+const hasPython = spawnSync("python3", ["--version"]).status === 0;
+
+/** Which of some patterns Python's `re` reads without a warning, and whether each matches a text as a whole. */
+const inPython = (patterns: readonly string[]): boolean[] =>
+  JSON.parse(
+    execFileSync("python3", ["-W", "error", "-c", reading], { input: JSON.stringify(patterns) }).toString(),
+  ) as boolean[];
+const reading = `
+import json, re, sys
+def reads(pattern):
+    try:
+        return re.compile(pattern) is not None
+    except (re.error, Warning):
+        return False
+print(json.dumps([reads(pattern) for pattern in json.load(sys.stdin)]))
+`;
+
+test.skipIf(!hasPython)("Python, where there is one, reads every published pattern", () => {
+  expect(published.filter((_, index) => inPython(published)[index] !== true)).toEqual([]);
+  expect(inPython([String.raw`\p{L}`, "[a"])).toEqual([false, false]);
+});

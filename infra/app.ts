@@ -1,6 +1,5 @@
 import { bundleDir, bundleProduct } from "./build/bundle.ts";
-import { lambdas } from "./lambdas.ts";
-import { workers } from "./workers.ts";
+import { lambdas, workers } from "./entry-points.ts";
 
 // esbuild is written in Go, and spends a third of its time on freeing memory that the end of its process frees anyway:
 // it takes 2.6 GB without, and 2.4 GB with GOGC at 400.

@@ -3,23 +3,18 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "./config/config.ts";
-import { addDomain } from "./constructs/domain.ts";
+import { addDomain, addGateway } from "./constructs/api.ts";
 import { addEdge, viewerAddressHeader } from "./constructs/edge.ts";
-import { addFilesBucket } from "./constructs/files-bucket.ts";
 import { addFunctions, type Common } from "./constructs/functions.ts";
-import { addGateway } from "./constructs/gateway.ts";
 import { addInvokeRoles } from "./constructs/invoke-roles.ts";
 import { addOriginAuthorizer } from "./constructs/origin-authorizer.ts";
-import { addSecretsKey } from "./constructs/secrets-key.ts";
+import { addFilesBucket, addSecretsKey } from "./constructs/storage.ts";
 import { addTable } from "./constructs/table.ts";
-import { addWorkers } from "./constructs/worker-functions.ts";
-import type { LambdaSpec } from "./lambdas.ts";
-import { addAlarm, addAlarms, sum } from "./monitoring/alarms.ts";
+import { addWorkers } from "./constructs/workers.ts";
+import type { LambdaSpec, WorkerSpec } from "./entry-points.ts";
+import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
 import { addDashboard, ofTable } from "./monitoring/dashboard.ts";
-import { addLogAlarms, addLogMetrics } from "./monitoring/log-metrics.ts";
-import { addLogGroup } from "./monitoring/logs.ts";
-import { addAlarmTopic } from "./monitoring/topic.ts";
-import type { WorkerSpec } from "./workers.ts";
+import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
 
 /** The Lambdas of a stack: those that requests reach, and those that they do not. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };

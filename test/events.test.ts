@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { beforeAll, expect, test } from "vitest";
 
-import { lambdas } from "../infra/lambdas.ts";
+import { lambdas } from "../infra/entry-points.ts";
 import { createAccount, createClient } from "../shared/access/operate-accounts.ts";
 import { answerOf, handlerOf, type Answer } from "./support/request.ts";
 import { newUser, testTable } from "./support/world.ts";

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
 import { routes } from "../functions/routes.ts";
-import { fileOf } from "../infra/lambdas.ts";
+import { fileOf } from "../infra/entry-points.ts";
 import { openApiDocument } from "../infra/openapi/document.ts";
 import { setAccountStatus } from "../shared/access/operate-accounts.ts";
 import { capabilities } from "../shared/auth/capabilities.ts";

@@ -4,8 +4,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { lambdas } from "../infra/lambdas.ts";
-import { workers } from "../infra/workers.ts";
+import { lambdas, workers } from "../infra/entry-points.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = globSync("{functions,shared,infra,test}/**/*.ts", { cwd: root });

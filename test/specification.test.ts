@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
 import { openApiDocument } from "../infra/openapi/document.ts";
-import { specifiedRoutes } from "../infra/openapi/specified-routes.ts";
+import { specifiedRoutes } from "../infra/openapi/routes.ts";
 
 /** The functions of the specified routes, in the words of the decisions (section 3). */
 const decided = `accounts.list · accounts.get · me.get · workspaces.{list,add,get,update,delete} ·

@@ -6,8 +6,7 @@ import { build, type BuildOptions, type Metafile } from "esbuild";
 import { invoiceFontFiles } from "../../shared/billing/invoice-fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
-import { lambdas, originAuthorizer, type LambdaSpec } from "../lambdas.ts";
-import { workers } from "../workers.ts";
+import { type LambdaSpec, lambdas, originAuthorizer, workers } from "../entry-points.ts";
 
 type Entry = Pick<LambdaSpec, "name" | "file">;
 

@@ -1,5 +1,5 @@
 import { readEnvironment } from "../../shared/core/environment.ts";
-import { lambdas } from "../lambdas.ts";
+import { lambdas } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
 /** Settings that no stage can be made by; the message is for whoever wrote them. */

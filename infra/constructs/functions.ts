@@ -7,10 +7,9 @@ import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
-import type { LambdaSpec } from "../lambdas.ts";
-import { allow } from "./allow.ts";
+import type { LambdaSpec } from "../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
-import { acknowledgePorts, portEnvironment, portPolicies, type Outside, type Side } from "./ports.ts";
+import { type Outside, type Side, acknowledgePorts, allow, portEnvironment, portPolicies } from "./permissions.ts";
 
 /** What all functions have in common. `bundleDir` holds a folder of each function's name. */
 export type Common = {

@@ -2,10 +2,9 @@ import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 
 import type { Edge } from "../config/settings.ts";
-import { originAuthorizer } from "../lambdas.ts";
-import { allow } from "./allow.ts";
+import { originAuthorizer } from "../entry-points.ts";
 import { addFunction, type Common } from "./functions.ts";
-import { readSecret, secretArnOf } from "./ports.ts";
+import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
 /** Adds to the functions the one that the gateway asks; it may read the one secret, of which this region has a replica. */
 export function addOriginAuthorizer(

@@ -4,7 +4,7 @@ import type { CodeFunction } from "../../functions/code/catalogue/function.ts";
 import { dataType, textType } from "../../functions/code/protocols/a2a/message.ts";
 import { a2aVersion } from "../../functions/code/protocols/a2a/rpc.ts";
 import { productName } from "../../shared/core/product.ts";
-import { families } from "../openapi/families.ts";
+import { families } from "../openapi/routes.ts";
 
 /** Stands for the API's address, which is known where the card is served. */
 const address = "{address}";

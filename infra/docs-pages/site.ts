@@ -2,9 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 
 import type { Asset } from "../assets.ts";
-import type { LambdaSpec } from "../lambdas.ts";
+import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { openApiDocument } from "../openapi/document.ts";
-import { requestsTo } from "../requests-to.ts";
 import { agentCard } from "./agent-card.ts";
 import { pageAssets } from "./assets.ts";
 import { playgroundFunctions } from "./playground.ts";

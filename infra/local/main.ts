@@ -3,19 +3,24 @@ import { join } from "node:path";
 import { documentClient, openTable } from "../../shared/table/table.ts";
 import { writeAssets } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
-import { lambdas } from "../lambdas.ts";
-import { Misuse, type StartArguments, readArguments, usage } from "./command-line/arguments.ts";
-import { confirmAtTerminal } from "./command-line/ask.ts";
-import { StartProblem, startProblemOf } from "./command-line/start-problem.ts";
+import { lambdas } from "../entry-points.ts";
+import {
+  Misuse,
+  type StartArguments,
+  StartProblem,
+  confirmAtTerminal,
+  readArguments,
+  startProblemOf,
+  usage,
+} from "./command-line.ts";
 import { startRuntime } from "./runtime.ts";
 import { bigAccount, memberId, seedDemo } from "./seed/demo.ts";
 import { bigSize, seedBig } from "./seed/seed-big.ts";
-import { banner, servedLine } from "./start/banner.ts";
+import { banner, progressOn, servedLine } from "./start/banner.ts";
 import { checkEnvironment } from "./start/check-environment.ts";
-import { progressOn } from "./start/progress.ts";
 import { resetDataDir } from "./start/reset.ts";
 import { type Settings, readSettings } from "./start/settings.ts";
-import { localTableName } from "./table/engine-note.ts";
+import { localTableName } from "./table/lock.ts";
 
 /** npm hands a Ctrl-C on to us a moment after the terminal did; that one is not a second Ctrl-C. */
 const sameKeyPressMs = 500;

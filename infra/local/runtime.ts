@@ -4,8 +4,8 @@ import { pathToFileURL } from "node:url";
 import * as z from "zod";
 
 import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import type { LambdaSpec } from "../lambdas.ts";
-import { StartProblem } from "./command-line/start-problem.ts";
+import type { LambdaSpec } from "../entry-points.ts";
+import { StartProblem } from "./command-line.ts";
 import { openDns } from "./dns/dns.ts";
 import { startWorkers, type Workers } from "./events/workers.ts";
 import { eventPaths } from "./pages/events.ts";
@@ -20,9 +20,8 @@ import { freePortAbove, holderOf } from "./start/port-holder.ts";
 import type { Settings } from "./start/settings.ts";
 import { tokenPaths } from "./start/tokens.ts";
 import { prepareDataDir } from "./table/data-version.ts";
-import { leaveEngineNote, localTableName } from "./table/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
-import { freePort } from "./table/free-port.ts";
+import { freePort, leaveEngineNote, localTableName } from "./table/lock.ts";
 
 /** What runs, given from outside. */
 export type Parts<Demo> = {

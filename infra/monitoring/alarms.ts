@@ -2,13 +2,15 @@ import { Duration, Stack } from "aws-cdk-lib";
 import {
   Alarm,
   ComparisonOperator,
+  type IMetric,
   MathExpression,
   Metric,
   TreatMissingData,
-  type IMetric,
 } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
-import type { Topic } from "aws-cdk-lib/aws-sns";
+import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Topic } from "aws-cdk-lib/aws-sns";
+import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { Construct } from "constructs";
 
 /** What alarms look at, at a time. */
@@ -70,4 +72,19 @@ export function addAlarm(
     treatMissingData: isBelow ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
   });
   if (topic) alarm.addAlarmAction(new SnsAction(topic));
+}
+
+/** Mails what alarms of this AWS account publish, over TLS only. The addressee confirms the subscription once. */
+export function addAlarmTopic(scope: Construct, email: string): Topic {
+  const topic = new Topic(scope, "AlarmTopic", { enforceSSL: true });
+  topic.addSubscription(new EmailSubscription(email));
+  topic.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
+      actions: ["sns:Publish"],
+      resources: [topic.topicArn],
+      conditions: { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } },
+    }),
+  );
+  return topic;
 }

@@ -15,7 +15,7 @@ import { Queue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
 import { functionsMetric, gatewayMetric, period } from "./alarms.ts";
-import type { LogMetrics } from "./log-metrics.ts";
+import type { LogMetrics } from "./logs.ts";
 
 type Watched = {
   stage: string;

@@ -1,7 +1,61 @@
-import { RemovalPolicy } from "aws-cdk-lib";
-import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { FilterPattern, type IFilterPattern, LogGroup, MetricFilter, type RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { Topic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
+
+import { addAlarm, period } from "./alarms.ts";
 
 /** A log group whose lines expire. The functions share one; a stream's name begins with its function's. */
 export const addLogGroup = (scope: Construct, id: string, retention: RetentionDays): LogGroup =>
   new LogGroup(scope, id, { retention, removalPolicy: RemovalPolicy.RETAIN });
+
+/** What is counted from the lines of the functions' log. */
+export type LogMetrics = { errors: Metric; webhooksGivenUp: Metric; webhooksDue: Metric; ledgerViolations: Metric };
+
+/** Runs of the sweep of webhooks that say of something that there was any. */
+const swept = (member: string): IFilterPattern =>
+  FilterPattern.all(
+    FilterPattern.stringValue("$.worker", "=", "retry_deliveries"),
+    FilterPattern.numberValue(`$.${member}`, ">", 0),
+  );
+
+/**
+ * Counts what only the log tells. CloudWatch reads the lines that functions write anyway, so it costs them nothing;
+ * Powertools' metrics would cost every cold start: docs/deploy.md has the figures.
+ */
+export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: string): LogMetrics {
+  const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1"): Metric =>
+    new MetricFilter(scope, `${metricName}Filter`, {
+      logGroup,
+      metricNamespace: `HostedMail/${stage}`,
+      metricName,
+      filterPattern,
+      metricValue,
+    }).metric({ statistic: metricName === "WebhooksDue" ? "Maximum" : "Sum", period });
+  return {
+    errors: count("LoggedErrors", FilterPattern.stringValue("$.level", "=", "error")),
+    webhooksGivenUp: count("WebhooksGivenUp", swept("failed"), "$.failed"),
+    webhooksDue: count("WebhooksDue", swept("due"), "$.due"),
+    ledgerViolations: count("LedgerViolations", FilterPattern.stringValue("$.message", "=", "ledger violation")),
+  };
+}
+
+const checksEvery = Duration.hours(3);
+
+/** Alarms of what the log tells, and when nobody looks at the ledgers any more. */
+export function addLogAlarms(
+  scope: Construct,
+  { errors, webhooksGivenUp, webhooksDue, ledgerViolations }: LogMetrics,
+  checker: IFunction | undefined,
+  topic?: Topic,
+): void {
+  addAlarm(scope, "LoggedErrors", "Functions log errors: what failed and stays to be done", errors, 10, topic);
+  addAlarm(scope, "WebhooksGivenUp", "Webhooks were given up after all their attempts", webhooksGivenUp, 50, topic);
+  addAlarm(scope, "WebhooksDue", "Webhooks wait longer and longer", webhooksDue, 2_000, topic, { periods: 3 });
+  addAlarm(scope, "LedgerViolations", "The books of an account do not hold", ledgerViolations, 1, topic);
+  if (checker === undefined) return;
+  const runs = checker.metricInvocations({ period: checksEvery, statistic: "Sum" });
+  addAlarm(scope, "LedgersUnchecked", "Nobody checks the books", runs, 1, topic, { isBelow: true });
+}

@@ -8,14 +8,12 @@ import { routes } from "../../functions/routes.ts";
 import { productName } from "../../shared/core/product.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { limitClasses } from "../../shared/rate-limits/classes.ts";
-import { a2aBody, a2aHeaders, a2aRoute } from "./a2a.ts";
+import { a2aBody, a2aHeaders, a2aRoute, mcpHeaders, mcpRoute } from "./code-mode.ts";
 import { wordsGiven } from "./command-line.ts";
-import { families } from "./families.ts";
 import { headerComponents, requestHeaders } from "./headers.ts";
-import { mcpHeaders, mcpRoute } from "./mcp.ts";
 import { isPortable } from "./portable-pattern.ts";
 import { responsesOf } from "./responses.ts";
-import { specifiedRoutes } from "./specified-routes.ts";
+import { families, specifiedRoutes } from "./routes.ts";
 
 const needs = ({ capability, open }: Route): string =>
   capability === null ? `Needs no capability. ${open ?? ""}`.trim() : `Needs the capability \`${capability}\`.`;

@@ -4,9 +4,27 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-op
 import { type ProblemCode, problemCodes, problemOf } from "../../shared/core/errors.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
-import { GatewayAnswer, gatewayNote } from "./gateway.ts";
 import { headersBesideGateway, headersOf, rateLimit } from "./headers.ts";
 import { linksOf } from "./links.ts";
+
+/** What API Gateway answers by itself, where a request does not come to a function or none answers. */
+const GatewayAnswer = z.object({ message: z.string().meta({ description: "What the gateway has to say." }) }).meta({
+  id: "GatewayAnswer",
+  description:
+    "An answer of the gateway in front of the API, which has neither `X-Request-Id` nor the form of our problems.",
+});
+
+const notes: Record<string, string> = {
+  400: "for a path or query with malformed percent-escapes",
+  413: "for a body that is too large to be handed on",
+  429: "for more requests than the whole API takes",
+  500: "for an answer that could not be handed on",
+  503: "for a request that took too long: it may have been done, so read before you repeat it, or repeat it with its `Idempotency-Key`",
+};
+
+/** When the gateway answers with this status, as a sentence; undefined for a status that it does not answer with. */
+const gatewayNote = (status: string): string | undefined =>
+  notes[status] && `Or \`{"message": …}\` by the gateway, ${notes[status]}.`;
 
 const Problem = z
   .object({
@@ -40,7 +58,7 @@ const HTTPValidationError = z
   .meta({ id: "HTTPValidationError", description: "The request does not fit the schema." });
 
 /** What the document has to know of an operation beside its route. */
-export type Door = {
+type Door = {
   /** One of the functions, as opposed to a door of code mode. */
   isFunction: boolean;
   /** Speaks JSON-RPC: answers notifications with 202, and checks `Origin`. */

@@ -6,7 +6,7 @@ import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/operator.ts";
-import { inParallel } from "../../shared/core/concurrency.ts";
+import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { Day, dayOf, plusDays } from "../../shared/core/days.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { createLog } from "../../shared/core/log.ts";
@@ -85,7 +85,7 @@ async function checkBooks(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
   if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);
   let [done, unsettled] = [0, 0];
-  const results = await inParallel(ids, 8, async (id) => {
+  const results = await mapConcurrently(ids, 8, async (id) => {
     const checked = await checkLedger(table, walletOf(id), { entries: 1_000 });
     if (checked.unsettled) unsettled += 1;
     showProgress(++done, ids.length);

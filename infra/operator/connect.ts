@@ -9,8 +9,8 @@ import { restoreClock } from "../local/start/clock.ts";
 import { setTableEnvironment } from "../local/start/environment.ts";
 import { readSettings } from "../local/start/settings.ts";
 import { prepareDataDir } from "../local/table/data-version.ts";
-import { engineNote, localTableName } from "../local/table/engine-note.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
+import { engineNote, localTableName } from "../local/table/lock.ts";
 import type { Place } from "./command.ts";
 
 /** A table to operate on, where it is, in words too, and how to let go of it. */

@@ -1,4 +1,4 @@
-import { reasonOf } from "../local/command-line/start-problem.ts";
+import { reasonOf } from "../local/command-line.ts";
 import { checksFor } from "./checks.ts";
 import { Misuse, readOptions, usage } from "./options.ts";
 import { type Outcome, runChecks } from "./run.ts";

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 
 import * as z from "zod";
 
-import { reasonOf } from "../local/command-line/start-problem.ts";
+import { reasonOf } from "../local/command-line.ts";
 import { readSettings } from "../local/start/settings.ts";
 
 /** Where to look, as whom, and how far one may go. */

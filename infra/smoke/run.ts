@@ -1,6 +1,6 @@
 import { ApiError } from "#client";
 
-import { reasonOf } from "../local/command-line/start-problem.ts";
+import { reasonOf } from "../local/command-line.ts";
 import { type Scene, Skip } from "./scene.ts";
 
 export type Check = {

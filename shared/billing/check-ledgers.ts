@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { accountsMatching } from "../accounts/account.ts";
-import { inParallel } from "../core/concurrency.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { checkLedger } from "../ledger/check.ts";
 import { readRows } from "../table/ranked-list.ts";
@@ -37,7 +37,7 @@ export async function checkLedgers({ table, log, now }: Work, bounds: Bounds = {
   const { total } = await readRows(table, list, { skip: 0, take: 0 });
   const { rows } = await readRows(table, list, turnAt(now(), total, most));
   const counts: LedgersChecked = { total, accounts: 0, violations: 0, unsettled: 0, failed: 0 };
-  await inParallel(
+  await mapConcurrently(
     rows.map((row) => Pointer.parse(row).account_id),
     atOnce,
     async (id) => {

@@ -1,6 +1,6 @@
 import { accountIds } from "../accounts/account.ts";
 import { recorder } from "../changes/recorder.ts";
-import { inParallel } from "../core/concurrency.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
 import type { Day } from "../core/days.ts";
 import type { Log } from "../core/log.ts";
 import type { Table } from "../table/table.ts";
@@ -53,7 +53,7 @@ export async function runAll(
   const ids: string[] = [];
   for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
-  await inParallel(ids, atOnce, async (id) => {
+  await mapConcurrently(ids, atOnce, async (id) => {
     await closeDay(id, last, work).catch((error: unknown) => {
       failed += 1;
       log.error("billing day failed", { account_id: id, error: String(error) });

@@ -2,7 +2,7 @@
  * Runs `run` for every item, at most `atOnce` at the same time, and answers what came of each in the order of the
  * items. One that throws does not end the others. Once `isOver` says so none is begun: what is left has no result.
  */
-export async function inParallel<T, R>(
+export async function mapConcurrently<T, R>(
   items: readonly T[],
   atOnce: number,
   run: (item: T) => Promise<R>,
@@ -22,7 +22,7 @@ export async function inParallel<T, R>(
 }
 
 /** The first of every key, then the second of each, and so on; each key's own in their order. */
-export function inTurns<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+export function roundRobin<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   const places = new Map<string, number>();
   const placed = items.map((item) => {
     const key = keyOf(item);
@@ -32,3 +32,7 @@ export function inTurns<T>(items: readonly T[], keyOf: (item: T) => string): T[]
   });
   return placed.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
 }
+
+/** Cuts a list into consecutive groups of at most `size`. */
+export const chunk = <T>(size: number, items: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size));

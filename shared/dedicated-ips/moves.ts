@@ -1,5 +1,5 @@
 import { covers } from "../auth/permissions.ts";
-import { inParallel } from "../core/concurrency.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { type StoredDomain, domainKey, noSuchDomain, notReady as domainNotReady } from "../domains/domain.ts";
 import { scopesOfDomain, domainByRef } from "../domains/find.ts";
@@ -24,7 +24,7 @@ export async function readNamed(
   refs: readonly string[],
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<Named> {
-  const read = await inParallel(refs, atOnce, (ref) => domainByRef(table, accountId, ref));
+  const read = await mapConcurrently(refs, atOnce, (ref) => domainByRef(table, accountId, ref));
   const domains = read.map((result) => {
     if (result.status === "rejected") throw result.reason;
     const domain = result.value;

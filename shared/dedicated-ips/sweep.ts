@@ -1,4 +1,4 @@
-import { inParallel } from "../core/concurrency.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
 import { syncSoon } from "../domains/records/sync-now.ts";
 import type { Context } from "../http/route.ts";
 import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
@@ -33,5 +33,5 @@ const atOnce = 5;
 
 /** Brings the SPF records of the first few domains to the nameservers; those of the others are left to the worker. */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
-  await inParallel(domainIds.slice(0, atOnce), atOnce, (id) => syncSoon({ account_id: accountId, id }, context));
+  await mapConcurrently(domainIds.slice(0, atOnce), atOnce, (id) => syncSoon({ account_id: accountId, id }, context));
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { inParallel, inTurns } from "../core/concurrency.ts";
+import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Key, Write } from "./writes.ts";
@@ -59,7 +59,7 @@ export async function readDue(
 ): Promise<{ at: string; place: readonly string[] }[][]> {
   const until = `${now.toISOString()}~`;
   const shards = Array.from({ length: queue.shards }, (_, shard) => shard);
-  const read = await inParallel(shards, shardsAtOnce, (shard) =>
+  const read = await mapConcurrently(shards, shardsAtOnce, (shard) =>
     table.between(partition(queue, shard), "!", until, { limit: shardLimit }),
   );
   return read.map((result) => {
@@ -115,9 +115,9 @@ export async function dueTasks<W extends Work>(
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<Swept> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
-  const some = inTurns(tasks, ({ accountId }) => accountId).slice(0, limit);
+  const some = roundRobin(tasks, ({ accountId }) => accountId).slice(0, limit);
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
-  const results = await inParallel(some, atOnce, ({ run }) => run(), isOver);
+  const results = await mapConcurrently(some, atOnce, ({ run }) => run(), isOver);
   const failures = results.filter((result) => result.status === "rejected");
   for (const { reason } of failures) log.error("not done", { reason: String(reason) });
   return { due: tasks.length, done: results.length - failures.length, failed: failures.length };

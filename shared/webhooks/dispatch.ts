@@ -1,4 +1,4 @@
-import { inParallel } from "../core/concurrency.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
@@ -29,9 +29,11 @@ export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[
     wanting.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
   );
   const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
-  const created = await inParallel(wanting, atOnce, (webhook) => createDelivery(event, webhook, work, dueMs(webhook)));
+  const created = await mapConcurrently(wanting, atOnce, (webhook) =>
+    createDelivery(event, webhook, work, dueMs(webhook)),
+  );
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
-  const tried = await inParallel(fresh, atOnce, async (loaded) =>
+  const tried = await mapConcurrently(fresh, atOnce, async (loaded) =>
     failing.has(loaded.delivery.webhook_id) ? loaded.delivery.status : deliver(loaded, work),
   );
   for (const one of tried)

@@ -1,4 +1,4 @@
-import { inParallel, inTurns } from "../core/concurrency.ts";
+import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { dueKey, readDue, type Due } from "./due.ts";
@@ -30,7 +30,7 @@ export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
   const probes = inFairTurns(due.filter(({ webhook_id }) => failing.has(webhook_id)));
   const failed = new Set<string>();
   const run = (items: Due[][]) =>
-    inParallel(items.slice(0, limit), atOnce, (few) => tryInOrder(few, failed, isOver, work), isOver);
+    mapConcurrently(items.slice(0, limit), atOnce, (few) => tryInOrder(few, failed, isOver, work), isOver);
   const ran = await Promise.all([run(healthy.map((one) => [one])), run(perWebhook(probes))]);
   const swept: Swept = { due: due.length };
   for (const turns of ran.flat()) {
@@ -55,8 +55,8 @@ async function activeAndFailing(due: readonly Due[], { table }: Work): Promise<S
 }
 
 const inFairTurns = (due: readonly Due[]): Due[] =>
-  inTurns(
-    inTurns(due, ({ webhook_id }) => webhook_id),
+  roundRobin(
+    roundRobin(due, ({ webhook_id }) => webhook_id),
     ({ account_id }) => account_id,
   );
 

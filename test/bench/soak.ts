@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Demo } from "../../infra/local/seed/demo.ts";
-import { freePort } from "../../infra/local/table/free-port.ts";
+import { freePort } from "../../infra/local/table/lock.ts";
 import { liveHeapOf } from "./live-heap.ts";
 import { newLoad, newOwners } from "./load-mix.ts";
 import { median, quantile, type Figure, type Measured, type Options } from "./suite.ts";

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
-import { jsonAnswer } from "../../infra/local/server/answer.ts";
+import { jsonAnswer } from "../../infra/local/server/http-message.ts";
 import { request } from "../support/request.ts";
 import { newAccount, newMember, type Account, type User } from "../support/world.ts";
 import { hasBrowser, openProduct, type Product } from "./browser.ts";

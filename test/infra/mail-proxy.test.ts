@@ -1,7 +1,7 @@
 import { createTransport } from "nodemailer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { lambdas } from "../../infra/lambdas.ts";
+import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway } from "../../infra/local/server/gateway.ts";
 import { newWorkspace } from "../support/auth.ts";
 import { active } from "../support/domains.ts";

@@ -1,5 +1,4 @@
-import { lambdas } from "../../infra/lambdas.ts";
-import { workers } from "../../infra/workers.ts";
+import { lambdas, workers } from "../../infra/entry-points.ts";
 import { payments } from "./port-grants.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 

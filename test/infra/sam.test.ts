@@ -8,8 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import { bundleLambdas } from "../../infra/build/bundle.ts";
 import { readConfig } from "../../infra/config/config.ts";
 import { functionId } from "../../infra/constructs/functions.ts";
-import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
-import { requestsTo } from "../../infra/requests-to.ts";
+import { type LambdaSpec, lambdas, requestsTo } from "../../infra/entry-points.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import { synthesize } from "./synthesis.ts";
 

@@ -3,7 +3,7 @@ import { CfnRole } from "aws-cdk-lib/aws-iam";
 import { Bucket } from "aws-cdk-lib/aws-s3";
 import { expect, test } from "vitest";
 
-import { workers } from "../../infra/workers.ts";
+import { workers } from "../../infra/entry-points.ts";
 import { manySpecs, only, spec, synthesize } from "./synthesis.ts";
 
 const hundred = synthesize(manySpecs(100), { alarmEmail: "ops@example.com" }, undefined, workers);

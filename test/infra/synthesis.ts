@@ -6,9 +6,8 @@ import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 
 import { readConfig } from "../../infra/config/config.ts";
-import { originAuthorizer, type LambdaSpec } from "../../infra/lambdas.ts";
+import { type LambdaSpec, type WorkerSpec, originAuthorizer } from "../../infra/entry-points.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
-import type { WorkerSpec } from "../../infra/workers.ts";
 
 // cdk-nag runs in every synthesis. CDK's CloudFormation schema engine takes seconds to start: `npm run synth` has it.
 process.env["CDK_VALIDATION"] = "false";

@@ -6,10 +6,9 @@ import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas, productAssets } from "../../infra/build/bundle.ts";
 import { readConfig } from "../../infra/config/config.ts";
-import { lambdas, originAuthorizer } from "../../infra/lambdas.ts";
+import { lambdas, originAuthorizer, workers } from "../../infra/entry-points.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import { settings as example } from "../../infra/stages/example.ts";
-import { workers } from "../../infra/workers.ts";
 
 // As in synthesis.ts.
 process.env["CDK_VALIDATION"] = "false";

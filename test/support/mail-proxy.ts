@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import { SMTPServer } from "smtp-server";
 
 import { startDnsServer } from "../../infra/local/dns/server.ts";
-import { freePort } from "../../infra/local/table/free-port.ts";
+import { freePort } from "../../infra/local/table/lock.ts";
 import { certificateFor } from "../shared/webhooks/certificate.ts";
 import { a, serving } from "./dns-network.ts";
 import { portOf } from "./listen.ts";

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 
-import { lambdas } from "../../infra/lambdas.ts";
+import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway } from "../../infra/local/server/gateway.ts";
 import type { Handler } from "../../infra/local/server/invoke.ts";
 import { handlerOf } from "./request.ts";

@@ -5,11 +5,8 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { routes } from "../../functions/routes.ts";
-import { lambdas, type LambdaSpec } from "../../infra/lambdas.ts";
-import { buildEvent } from "../../infra/local/server/event.ts";
-import { createMatcher } from "../../infra/local/server/matcher.ts";
-import { parseTarget } from "../../infra/local/server/target.ts";
-import { requestsTo } from "../../infra/requests-to.ts";
+import { type LambdaSpec, lambdas, requestsTo } from "../../infra/entry-points.ts";
+import { buildEvent, createMatcher, parseTarget } from "../../infra/local/server/event.ts";
 import { networkOf } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { lambdas } from "../../infra/lambdas.ts";
+import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway, type GatewayOptions } from "../../infra/local/server/gateway.ts";
 import { handlerOf } from "./request.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { writeAssets } from "../../infra/assets.ts";
 import { docsAssets, fallbackAssets } from "../../infra/docs-pages/site.ts";
-import { lambdas } from "../../infra/lambdas.ts";
+import { lambdas } from "../../infra/entry-points.ts";
 import { createIssuer } from "../../infra/local/start/issuer.ts";
 import { startEngine, type Engine } from "../../infra/local/table/engine.ts";
 import { openTableAt } from "./table-at.ts";

@@ -2,7 +2,7 @@ import { platform } from "../../../shared/core/platform.ts";
 import { zoneAt } from "../../../shared/providers/dns/embedded.ts";
 import { delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../../shared/table/table.ts";
-import { freePort } from "../table/free-port.ts";
+import { freePort } from "../table/lock.ts";
 import { authoritative } from "./authority.ts";
 import { registryZones } from "./registry-zones.ts";
 import { recordsOfHost, zoneOfHost } from "./reverse.ts";

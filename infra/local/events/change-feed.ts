@@ -4,9 +4,9 @@ import * as z from "zod";
 
 import { accountIds } from "../../../shared/accounts/account.ts";
 import { changeRows } from "../../../shared/changes/history.ts";
+import { chunk } from "../../../shared/core/concurrency.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";
-import { inGroupsOf } from "../../groups.ts";
 import type { Deliver } from "./event-source.ts";
 
 /*
@@ -51,7 +51,7 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
   async function deliverAccount(accountId: string, sinceMs: number): Promise<void> {
     for await (const rows of changeRows(table, accountId, { sinceMs })) {
       const fresh = rows.filter((row) => !delivered.has(idOf(row)));
-      for (const batch of inGroupsOf(batchSize, fresh)) {
+      for (const batch of chunk(batchSize, fresh)) {
         if (isStopping) return;
         await deliver(batch);
         for (const id of batch.map(idOf)) delivered.set(id, timeOf(id));

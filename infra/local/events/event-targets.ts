@@ -3,7 +3,7 @@ import type { EventBridgeEvent } from "aws-lambda";
 import { handler as dispatchEvent } from "../../../functions/workers/dispatch-event.ts";
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
-import { workers } from "../../workers.ts";
+import { workers } from "../../entry-points.ts";
 import type { QueuedEvent } from "./event-queue.ts";
 
 /** Whether the rule of a worker on the deployed bus hands it events of a type. */

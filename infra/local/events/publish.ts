@@ -5,7 +5,6 @@ import type { Event } from "../../../shared/changes/event.ts";
 import { createLog } from "../../../shared/core/log.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";
-import { seedRequestId } from "../seed/seed-big.ts";
 import { openChangeFeed } from "./change-feed.ts";
 import { deadLettersIn, embeddedPublisher, eventsIn } from "./event-log.ts";
 import { eventSource } from "./event-source.ts";
@@ -48,3 +47,6 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
     },
   };
 }
+
+/** By what request the changes were made, as the audit log has it. */
+export const seedRequestId = "seed-big";

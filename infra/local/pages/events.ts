@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { escaped } from "../../../shared/core/text.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "../events/event-log.ts";
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { colors, policyOf } from "./html.ts";
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { attachment } from "../../../shared/providers/files/attachment.ts";
 import { isGenuine, readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import { contentTypeOf } from "../../../shared/providers/files/files.ts";
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 type Place = { folder: string; key: Buffer; now?: () => Date };

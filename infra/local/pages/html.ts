@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 import { escaped } from "../../../shared/core/text.ts";
-import type { Answer } from "../server/answer.ts";
+import type { Answer } from "../server/http-message.ts";
 
 /** What pages of the local runtime are painted with, light and dark. */
 export const colors = `

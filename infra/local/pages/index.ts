@@ -1,10 +1,10 @@
 import { clock } from "../../../shared/core/time.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { LocalPath } from "../server/respond.ts";
-import { checkoutPaths } from "./checkout-page.ts";
+import { checkoutPaths } from "./checkout.ts";
 import { filePaths } from "./files.ts";
 import { outboxPaths } from "./outbox.ts";
-import { registryPaths } from "./registry-page.ts";
+import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
 
 /** The pages of the embedded payments, files, registry and outbox, where those are what the product uses. */

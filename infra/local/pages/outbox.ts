@@ -3,10 +3,10 @@ import * as z from "zod";
 import { escaped } from "../../../shared/core/text.ts";
 import { outbox, readOutbox, type OutboxMail } from "../../../shared/providers/mail/embedded.ts";
 import type { Reader } from "../../../shared/table/table.ts";
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import { wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
-import { wantsJson } from "./wants-json.ts";
 
 const Query = z.object({
   to: z.string().trim().toLowerCase().max(254).optional(),

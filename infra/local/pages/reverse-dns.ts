@@ -7,11 +7,10 @@ import { canonicalAddress } from "../../../shared/dns/reverse.ts";
 import { readHostName } from "../../../shared/domains/records/names.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { type ReverseChange, type ReverseDns, readReverseDns, setReverseDns } from "../dns/reverse.ts";
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { formOrJson, isJson } from "./form-or-json.ts";
-import { isOwnForm } from "./own-form.ts";
-import { registryPage } from "./registry-html.ts";
+import { formOrJson, isJson, isOwnForm } from "./forms.ts";
+import { registryPage } from "./registry.ts";
 
 type Options = { table: Table; onChanged: () => void };
 

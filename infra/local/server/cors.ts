@@ -1,5 +1,5 @@
-import { corsRules } from "../../constructs/cors.ts";
-import type { Answer } from "./answer.ts";
+import { corsRules } from "../../constructs/api.ts";
+import type { Answer } from "./http-message.ts";
 
 type RequestHeaders = ReadonlyMap<string, string>;
 

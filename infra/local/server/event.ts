@@ -3,8 +3,135 @@ import { randomBytes } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import type { Match } from "./matcher.ts";
-import { type Target, parseQuery } from "./target.ts";
+export type Match<T> = { target: T; routeKey: string; pathParameters: Record<string, string> };
+
+type Segment = { kind: "literal" | "parameter" | "greedy"; text: string };
+type Compiled<T> = { routeKey: string; method: string; segments: Segment[]; shape: string; target: T };
+
+const rank = { literal: 0, parameter: 1, greedy: 2 };
+
+function segmentOf(part: string): Segment {
+  const name = /^\{([^{}]+)\}$/.exec(part)?.[1];
+  if (name === undefined) return { kind: "literal", text: part };
+  return name.endsWith("+") ? { kind: "greedy", text: name.slice(0, -1) } : { kind: "parameter", text: name };
+}
+
+function compile<T>(trigger: string, target: T): Compiled<T> {
+  const [, method, path] = /^([A-Z]+) \/(.*)$/.exec(trigger) ?? [];
+  if (method === undefined || path === undefined) throw new Error(`"${trigger}" is not a trigger`);
+  const segments = path.split("/").map(segmentOf);
+  const shape = segments.map(({ kind, text }) => (kind === "literal" ? text : `{${kind}}`));
+  return { routeKey: trigger, method, segments, shape: `${method} /${shape.join("/")}`, target };
+}
+
+function moreSpecificFirst(a: Compiled<unknown>, b: Compiled<unknown>): number {
+  const differing = a.segments.findIndex((segment, index) => segment.kind !== b.segments[index]?.kind);
+  const [left, right] = [a.segments[differing], b.segments[differing]];
+  return left && right ? rank[left.kind] - rank[right.kind] : b.segments.length - a.segments.length;
+}
+
+function parametersOf(segments: Segment[], parts: string[]): Record<string, string> | undefined {
+  const greedy = segments.at(-1)?.kind === "greedy";
+  if (greedy ? parts.length < segments.length : parts.length !== segments.length) return undefined;
+  const parameters: [string, string][] = [];
+  for (const [index, { kind, text }] of segments.entries()) {
+    const part = parts[index] ?? "";
+    if (kind === "greedy") parameters.push([text, parts.slice(index).join("/")]);
+    else if (kind === "literal" ? part !== text : part === "") return undefined;
+    else if (kind === "parameter") parameters.push([text, part]);
+  }
+  return Object.fromEntries(parameters);
+}
+
+/**
+ * Which trigger takes a request, by the rules of API Gateway HTTP APIs: the method must be equal, a
+ * literal segment wins over `{name}` and that over `{name+}`, `$default` takes the rest. `path` is the
+ * decoded path of the event; a trailing or doubled slash is an empty segment and matches no `{name}`.
+ * Throws for a malformed trigger and for two triggers that would take the same requests.
+ */
+export function createMatcher<T>(
+  triggers: readonly { trigger: string; target: T }[],
+): (method: string, path: string) => Match<T> | undefined {
+  const fallback = triggers.find(({ trigger }) => trigger === "$default");
+  const compiled = triggers
+    .filter(({ trigger }) => trigger !== "$default")
+    .map(({ trigger, target }) => compile(trigger, target))
+    .toSorted(moreSpecificFirst);
+  const byShape = new Map<string, string>();
+  for (const { shape, routeKey } of compiled) {
+    const other = byShape.get(shape);
+    if (other !== undefined) throw new Error(`"${other}" and "${routeKey}" take the same requests`);
+    byShape.set(shape, routeKey);
+  }
+  return (method, path) => {
+    const parts = path.split("/").slice(1);
+    for (const { routeKey, segments, target, method: wanted } of compiled) {
+      const pathParameters = wanted === method ? parametersOf(segments, parts) : undefined;
+      if (pathParameters) return { target, routeKey, pathParameters };
+    }
+    return fallback && { target: fallback.target, routeKey: "$default", pathParameters: {} };
+  };
+}
+
+/** The parts of a request target (RFC 9112 §3.2). */
+export type Target = {
+  /** The authority of an absolute-form target, which overrides the Host header (RFC 9112 §3.2.2). */
+  authority?: string;
+  /** As sent, percent-encoded. */
+  encodedPath: string;
+  /** Decoded as API Gateway does it. */
+  path: string;
+  /** As sent, without the question mark. */
+  query: string;
+};
+
+/** A target that API Gateway answers with 400. */
+export class BadTarget extends Error {}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new BadTarget(`"${text}" is not validly percent-encoded`);
+  }
+}
+
+/**
+ * HTTP APIs hand on a decoded `rawPath`, and do it twice, cutting at a question mark in between: seen in
+ * live captures of July 2026 (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`). So `%2F` becomes a
+ * separator, `%3F` ends the path, and `%25` that does not begin a second escape is refused.
+ */
+const decodePath = (encoded: string): string => decode(decode(encoded).replace(/\?.*$/s, ""));
+
+/** Throws `BadTarget` for anything but origin-form and absolute-form, and for malformed escapes in the path. */
+export function parseTarget(target: string): Target {
+  const form = /^(?:https?:\/\/(?<authority>[^/?]+))?(?<path>\/[^?]*)?(?:\?(?<query>.*))?$/i.exec(target)?.groups;
+  if (!form || (form["authority"] === undefined && form["path"] === undefined)) {
+    throw new BadTarget("The request target is neither a path nor an http URL");
+  }
+  const encodedPath = form["path"] ?? "/";
+  return {
+    encodedPath,
+    path: decodePath(encodedPath),
+    query: form["query"] ?? "",
+    ...(form["authority"] === undefined ? {} : { authority: form["authority"] }),
+  };
+}
+
+/**
+ * The parameters of a query string: names and values decoded (`+` is a space), repeated names joined by
+ * commas. Throws `BadTarget` for malformed escapes.
+ */
+export function parseQuery(query: string): Record<string, string> {
+  const parameters = new Map<string, string>();
+  for (const piece of query.split("&").filter((text) => text !== "")) {
+    const [name = "", ...rest] = piece.replaceAll("+", " ").split("=");
+    const [key, value] = [decode(name), decode(rest.join("="))];
+    const earlier = parameters.get(key);
+    parameters.set(key, earlier === undefined ? value : `${earlier},${value}`);
+  }
+  return Object.fromEntries(parameters);
+}
 
 /** A request as it came over the wire; `rawHeaders` alternates names and values, as node:http gives them. */
 export type WireRequest = {

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { Socket } from "node:net";
 
-import { jsonAnswer, send } from "./answer.ts";
+import { jsonAnswer, send } from "./http-message.ts";
 import { type ResponderOptions, createResponder } from "./respond.ts";
 
 /** One line of the gateway's log. `path` is percent-encoded, without the query. */

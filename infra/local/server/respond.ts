@@ -1,16 +1,22 @@
 import type { IncomingMessage } from "node:http";
 
-import { requestsTo } from "../../requests-to.ts";
-import { type Answer, answerOf, jsonAnswer } from "./answer.ts";
+import { requestsTo } from "../../entry-points.ts";
 import { answerPreflight, isPreflight, withCors } from "./cors.ts";
-import { type WireRequest, buildEvent, headersOf } from "./event.ts";
+import {
+  BadTarget,
+  type Match,
+  type Target,
+  type WireRequest,
+  buildEvent,
+  createMatcher,
+  headersOf,
+  parseTarget,
+} from "./event.ts";
 import { isAllowedHost } from "./hosts.ts";
+import { type Answer, answerOf, jsonAnswer, readBody } from "./http-message.ts";
 import { type Handler, TimedOut, invoke } from "./invoke.ts";
-import { type Match, createMatcher } from "./matcher.ts";
-import { readBody } from "./read-body.ts";
-import { BadTarget, type Target, parseTarget } from "./target.ts";
 
-/** A Lambda function behind the gateway; triggers as in infra/lambdas.ts. */
+/** A Lambda function behind the gateway; triggers as in infra/entry-points.ts. */
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
 /** Header names are in lower case; `port` is the one it came in by. */

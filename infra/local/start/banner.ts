@@ -1,8 +1,8 @@
-import { startCommand } from "../command-line/start-command.ts";
+import { startCommand } from "../command-line.ts";
 import type { Served } from "../server/gateway.ts";
 
 /** What the banner shows of the demo. */
-export type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
+type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
 
 const mcpConfiguration = (baseUrl: string, token: string): string =>
   JSON.stringify({
@@ -72,3 +72,40 @@ Stop        Ctrl-C
 /** One line a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
 export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
+
+/** Where progress is shown. */
+type Screen = { isTTY?: boolean; write: (text: string) => unknown };
+
+const width = 30;
+const everyMs = 200;
+const number = new Intl.NumberFormat("en");
+
+function inWords(seconds: number): string {
+  if (!Number.isFinite(seconds)) return "";
+  return seconds < 90 ? `, ${Math.ceil(seconds)} s left` : `, ${Math.round(seconds / 60)} min left`;
+}
+
+/** Shows how far something is: on a terminal as a bar that moves, elsewhere as a line for each tenth. */
+export function progressOn(screen: Screen, { of, unit }: { of: number; unit: string }, now = () => performance.now()) {
+  const startedAt = now();
+  let begunWith: number | undefined;
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  let tenths = 0;
+  return (count: number): void => {
+    begunWith ??= count;
+    const share = Math.min(count / of, 1);
+    const elapsed = now() - startedAt;
+    const left = inWords(((of - count) * elapsed) / (count - begunWith) / 1000);
+    const text = `${number.format(count)} of ${number.format(of)} ${unit}`;
+    if (!screen.isTTY) {
+      if (Math.floor(share * 10) <= tenths) return;
+      tenths = Math.floor(share * 10);
+      screen.write(`${text}${count < of ? left : ""}\n`);
+      return;
+    }
+    if (count < of && now() - drawnAt < everyMs) return;
+    drawnAt = now();
+    const bar = "█".repeat(Math.round(share * width)).padEnd(width, "░");
+    screen.write(`\r\u001B[K${bar} ${text}${count < of ? left : "\n"}`);
+  };
+}

@@ -13,7 +13,7 @@ import { readSmtpUrl } from "../../../shared/providers/mail/smtp-url.ts";
 import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.ts";
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
 import { PriceLists } from "../../../shared/wallet/prices.ts";
-import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { StartProblem, reasonOf } from "../command-line.ts";
 
 /** By what the functions read their environment. */
 const schemas: readonly z.ZodType[] = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { clock, setClockAhead } from "../../../shared/core/time.ts";
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const State = z.object({ ahead_ms: z.int().min(0) });

@@ -1,12 +1,10 @@
 import { join } from "node:path";
 
-import { localTableName } from "../table/engine-note.ts";
 import type { Engine } from "../table/engine.ts";
+import { localTableName } from "../table/lock.ts";
 import { restoreClock } from "./clock.ts";
-import { filesKeyOf, mailSecretOf } from "./derived-keys.ts";
 import type { TokenIssuer } from "./issuer.ts";
-import { readPaymentsSecret } from "./payments-secret.ts";
-import { readSecretsKey } from "./secrets-key.ts";
+import { filesKeyOf, mailSecretOf, readPaymentsSecret, readSecretsKey } from "./secrets.ts";
 
 /** Points the SDK at an engine. Another's keeps the region and credentials one has; ours is nobody's business. */
 export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { StartProblem, reasonOf } from "../command-line.ts";
 import { dataVersion, markFile, readMark, unreadable, writeMark } from "../table/data-version.ts";
 import { Locked, holdLock } from "../table/lock.ts";
 

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 
-import { defaultDataDir } from "../command-line/start-command.ts";
-import { StartProblem } from "../command-line/start-problem.ts";
+import { StartProblem, defaultDataDir } from "../command-line.ts";
 
 /** How one starts the product: everything optional, from the environment. */
 export type Settings = {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { type Answer, jsonAnswer } from "../server/answer.ts";
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import type { TokenIssuer } from "./issuer.ts";
 

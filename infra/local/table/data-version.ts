@@ -4,8 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { startCommand } from "../command-line/start-command.ts";
-import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { StartProblem, reasonOf, startCommand } from "../command-line.ts";
 
 /** Of what is stored in a data folder. It rises when older data cannot be read any more. */
 export const dataVersion = 1;

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-import { StartProblem } from "../command-line/start-problem.ts";
+import { StartProblem } from "../command-line.ts";
 
 /** The platforms that Dynoxide is published for and that can run our scripts: `package.json` has a package for each. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 
-import { StartProblem } from "../command-line/start-problem.ts";
+import { StartProblem } from "../command-line.ts";
 
 /** A child process with what it has printed so far. */
 export type EngineProcess = {

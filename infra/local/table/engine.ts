@@ -12,11 +12,10 @@ import {
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 
-import { StartProblem, reasonOf } from "../command-line/start-problem.ts";
+import { StartProblem, reasonOf } from "../command-line.ts";
 import { binaryPath } from "./engine-binary.ts";
 import { endProcess, spawnWatched, untilListening } from "./engine-process.ts";
-import { freePort } from "./free-port.ts";
-import { Locked, holdLock } from "./lock.ts";
+import { Locked, freePort, holdLock } from "./lock.ts";
 
 /** A DynamoDB endpoint: our engine, or somebody else's. */
 export type Engine = {

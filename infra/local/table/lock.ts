@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
+import { join } from "node:path";
 
 /** Somebody else holds the lock; `pid` is theirs, if they told us. */
 export class Locked extends Error {
@@ -46,4 +48,35 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
   }
   server.unref();
   return () => new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** The file in the data folder that tells the operator's command where the running product's engine is. */
+export const engineNote = "engine.json";
+
+/** The name of the table on one machine. */
+export const localTableName = "hosted-mail-local";
+
+/** Writes the note; the returned function takes it away again. */
+export async function leaveEngineNote(
+  dataDir: string,
+  note: { endpoint: string; pid: number },
+): Promise<() => Promise<void>> {
+  const file = join(dataDir, engineNote);
+  await writeFile(`${file}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+  return () => rm(file, { force: true });
+}
+
+/** A port of 127.0.0.1 that nobody has at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await new Promise<number>((settle, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      settle(typeof address === "object" && address ? address.port : 0);
+    });
+  });
+  await new Promise((settle) => server.close(settle));
+  return port;
 }

@@ -27,11 +27,11 @@ import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
  *   where a member stands in that list          ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
  *   the groups of a member                      its own access record (access.ts)
  */
-export const membersOf = (accountId: string, groupId: string): List => ({
+const membersOf = (accountId: string, groupId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
   name: `members/${groupId}`,
 });
-export const memberKey = (accountId: string, groupId: string, member: Pick<Subject, "type" | "id">): Key => ({
+const memberKey = (accountId: string, groupId: string, member: Pick<Subject, "type" | "id">): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `MEMBER#${groupId}#${member.type}#${member.id}`,
 });
@@ -54,7 +54,7 @@ export const memberKind = defineKind({
   seenWith: "auth.manage",
 });
 
-export const Place = GroupMember.extend({ ordinal: z.int() });
+const Place = GroupMember.extend({ ordinal: z.int() });
 
 type Places = z.output<typeof Place>[];
 
@@ -71,7 +71,7 @@ const readMemberList = async (
 type Removal = { writes: Write[]; changes: Change[] };
 
 /** What takes members out of a group. */
-export async function planRemoval(
+async function planRemoval(
   table: Reader,
   accountId: string,
   groupId: string,

@@ -1,4 +1,4 @@
-import { inParallel } from "../../core/concurrency.ts";
+import { mapConcurrently } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
 import type { Offer, Registrar } from "../../providers/registrar/registrar.ts";
 import { registrable } from "../registrable.ts";
@@ -78,7 +78,7 @@ export async function quotesFor(
       return { name, reason: "unchecked" };
     }
   };
-  const asked = await inParallel(names, atOnce, ask);
+  const asked = await mapConcurrently(names, atOnce, ask);
   clearTimeout(timer);
   return asked.map((one, index) =>
     one.status === "fulfilled" ? one.value : { name: names[index] ?? "", reason: "unchecked" },

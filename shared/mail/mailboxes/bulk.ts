@@ -1,7 +1,7 @@
 import { stringify } from "csv-stringify/sync";
 import * as z from "zod";
 
-import { inParallel } from "../../core/concurrency.ts";
+import { mapConcurrently } from "../../core/concurrency.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
@@ -152,7 +152,7 @@ async function addLogins(
   work: Work,
 ): Promise<void> {
   const without = candidates.filter((candidate) => !logins.has(candidate));
-  const results = await inParallel(without, hashesAtOnce, async (candidate) => {
+  const results = await mapConcurrently(without, hashesAtOnce, async (candidate) => {
     logins.set(candidate, await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work));
   });
   for (const result of results) if (result.status === "rejected") throw result.reason;

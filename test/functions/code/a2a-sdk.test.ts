@@ -11,7 +11,7 @@ import {
 import { TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { lambdas } from "../../../infra/lambdas.ts";
+import { lambdas } from "../../../infra/entry-points.ts";
 import { startGateway, type Gateway } from "../../../infra/local/server/gateway.ts";
 import { handlerOf } from "../../support/request.ts";
 import { newAccount, newUser } from "../../support/world.ts";

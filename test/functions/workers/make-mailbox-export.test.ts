@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/make-mailbox-export.ts";
-import { workers } from "../../../infra/workers.ts";
+import { workers } from "../../../infra/entry-points.ts";
 import { changesOf } from "../../../shared/changes/record.ts";
 import { readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import { readEntries } from "../../../shared/table/journal.ts";

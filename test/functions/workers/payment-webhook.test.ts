@@ -4,8 +4,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/payment-webhook.ts";
-import { buildEvent } from "../../../infra/local/server/event.ts";
-import { parseTarget } from "../../../infra/local/server/target.ts";
+import { buildEvent, parseTarget } from "../../../infra/local/server/event.ts";
 import { signatureOf } from "../../../shared/providers/payments/embedded-checkout.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { answerOf } from "../../support/request.ts";

@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas, invoiceAssets } from "../../../infra/build/bundle.ts";
-import { workers } from "../../../infra/workers.ts";
+import { workers } from "../../../infra/entry-points.ts";
 import { dayOf, nextMonth, plusDays } from "../../../shared/core/days.ts";
 import { billing, closeDays, use } from "../../support/billing.ts";
 import { eventOf, handlerOf } from "../../support/request.ts";

@@ -4,7 +4,7 @@ import { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { expect, test } from "vitest";
 
-import { lambdas } from "../../../infra/lambdas.ts";
+import { lambdas } from "../../../infra/entry-points.ts";
 import { settings as example } from "../../../infra/stages/example.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 

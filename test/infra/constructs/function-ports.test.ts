@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import { lambdas } from "../../../infra/lambdas.ts";
-import { workers } from "../../../infra/workers.ts";
+import { lambdas, workers } from "../../../infra/entry-points.ts";
 import { onSecret, onSes, payments } from "../port-grants.ts";
 import { functions, idOf, keyId } from "../product-functions.ts";
 import { only, spec, synthesize } from "../synthesis.ts";

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
 import { routes } from "../../../functions/routes.ts";
-import { lambdas } from "../../../infra/lambdas.ts";
-import { workers } from "../../../infra/workers.ts";
+import { lambdas, workers } from "../../../infra/entry-points.ts";
 import { onSecret, onSes } from "../port-grants.ts";
 import {
   functionLogsId,

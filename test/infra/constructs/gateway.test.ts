@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 
 import { functionId } from "../../../infra/constructs/functions.ts";
-import { lambdas } from "../../../infra/lambdas.ts";
-import { requestsTo } from "../../../infra/requests-to.ts";
-import { workers } from "../../../infra/workers.ts";
+import { lambdas, requestsTo, workers } from "../../../infra/entry-points.ts";
 import { manySpecs, only, spec, synthesize } from "../synthesis.ts";
 
 const template = synthesize(lambdas, {}, undefined, workers);

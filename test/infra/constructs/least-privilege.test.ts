@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import { lambdas } from "../../../infra/lambdas.ts";
+import { lambdas, workers } from "../../../infra/entry-points.ts";
 import { settings as example } from "../../../infra/stages/example.ts";
-import { workers } from "../../../infra/workers.ts";
 import { only, synthesize } from "../synthesis.ts";
 
 /** The whole product with all that a stage can have, traces too. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { workers } from "../../../infra/workers.ts";
+import { workers } from "../../../infra/entry-points.ts";
 import { eventTypes } from "../../../shared/webhooks/event-types.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 

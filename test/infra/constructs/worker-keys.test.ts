@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { handler as checkLedgers } from "../../../functions/workers/check-ledgers.ts";
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
-import { workers } from "../../../infra/workers.ts";
+import { workers } from "../../../infra/entry-points.ts";
 import { runtime } from "../../../shared/http/runtime.ts";
 import { exportKey } from "../../../shared/mail/mailboxes/export.ts";
 import { fund } from "../../support/billing.ts";

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 
 import { expect, test, vi } from "vitest";
 
-import { engineNote } from "../../../infra/local/table/engine-note.ts";
+import { engineNote } from "../../../infra/local/table/lock.ts";
 import { newFolder } from "../../support/folder.ts";
 import { failMain, get, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { expect, test, vi } from "vitest";
 
-import { workers } from "../../../infra/workers.ts";
+import { workers } from "../../../infra/entry-points.ts";
 import { createLog } from "../../../shared/core/log.ts";
 import { template as product } from "../product-functions.ts";
 import { only, spec, synthesize } from "../synthesis.ts";

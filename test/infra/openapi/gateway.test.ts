@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { maxBodyBytes } from "../../../infra/local/server/read-body.ts";
+import { maxBodyBytes } from "../../../infra/local/server/http-message.ts";
 import { checkContract } from "../../support/contract.ts";
 import { gatewayFor, sendRequest, type Sent } from "../local/wire.ts";
 

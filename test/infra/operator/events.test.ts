@@ -4,8 +4,8 @@ import { afterEach, expect, test, vi } from "vitest";
 
 import { deadLettersIn, eventsIn } from "../../../infra/local/events/event-log.ts";
 import { eventQueueIn } from "../../../infra/local/events/event-queue.ts";
-import { localTableName } from "../../../infra/local/table/engine-note.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
+import { localTableName } from "../../../infra/local/table/lock.ts";
 import type { Place } from "../../../infra/operator/command.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";

@@ -2,9 +2,9 @@ import { createServer } from "node:net";
 
 import { expect, test } from "vitest";
 
-import { Misuse, readArguments } from "../../../../infra/local/command-line/arguments.ts";
+import { Misuse, readArguments } from "../../../../infra/local/command-line.ts";
+import { progressOn } from "../../../../infra/local/start/banner.ts";
 import { freePortAbove, holderOf, programOf } from "../../../../infra/local/start/port-holder.ts";
-import { progressOn } from "../../../../infra/local/start/progress.ts";
 import { portOf } from "../../../support/listen.ts";
 
 test("without a word nothing is deleted and nothing is made", () => {

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import type { DnsAnswer } from "../../../../infra/local/dns/respond.ts";
 import { type DnsServer, startDnsServer } from "../../../../infra/local/dns/server.ts";
-import { freePort } from "../../../../infra/local/table/free-port.ts";
+import { freePort } from "../../../../infra/local/table/lock.ts";
 import { framed } from "../../../../shared/dns/transport.ts";
 import { serving } from "../../../support/dns-network.ts";
 import { listen } from "../../../support/listen.ts";

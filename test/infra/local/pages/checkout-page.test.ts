@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test, vi } from "vitest";
 
 import { handler } from "../../../../functions/workers/payment-webhook.ts";
-import { checkoutPaths } from "../../../../infra/local/pages/checkout-page.ts";
+import { checkoutPaths } from "../../../../infra/local/pages/checkout.ts";
 import type { Handler } from "../../../../infra/local/server/invoke.ts";
 import { embeddedPayments } from "../../../../shared/providers/payments/embedded.ts";
 import type { CheckoutInput } from "../../../../shared/providers/payments/payments.ts";

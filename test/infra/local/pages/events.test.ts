@@ -3,8 +3,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { deadLettersIn, embeddedPublisher, eventsIn } from "../../../../infra/local/events/event-log.ts";
-import { ndjsonLog } from "../../../../infra/local/events/ndjson-log.ts";
+import { deadLettersIn, embeddedPublisher, eventsIn, ndjsonLog } from "../../../../infra/local/events/event-log.ts";
 import { eventPaths } from "../../../../infra/local/pages/events.ts";
 import type { Event } from "../../../../shared/changes/event.ts";
 import { newFolder } from "../../../support/folder.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { registryPaths } from "../../../../infra/local/pages/registry-page.ts";
+import { registryPaths } from "../../../../infra/local/pages/registry.ts";
 import { delegationOf } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { connected, uniqueName } from "../../../support/domains.ts";
 import { newAccount, testTable } from "../../../support/world.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { registryPaths } from "../../../../infra/local/pages/registry-page.ts";
+import { registryPaths } from "../../../../infra/local/pages/registry.ts";
 import { reversePaths } from "../../../../infra/local/pages/reverse-dns.ts";
 import { forwardConfirmed, reverseName } from "../../../../shared/dns/reverse.ts";
 import { resolverHere } from "../../../../shared/dns/services.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { answerOf } from "../../../../infra/local/server/answer.ts";
+import { answerOf } from "../../../../infra/local/server/http-message.ts";
 import { gatewayWith, sendRequest } from "../wire.ts";
 
 const bodyOf = (result: unknown): string => answerOf(result).body.toString();

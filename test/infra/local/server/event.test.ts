@@ -1,9 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test } from "vitest";
 
-import { buildEvent } from "../../../../infra/local/server/event.ts";
-import { createMatcher } from "../../../../infra/local/server/matcher.ts";
-import { parseTarget } from "../../../../infra/local/server/target.ts";
+import { buildEvent, createMatcher, parseTarget } from "../../../../infra/local/server/event.ts";
 
 const now = new Date("2026-07-10T19:19:05.766Z");
 const match = createMatcher(

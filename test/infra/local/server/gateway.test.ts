@@ -2,8 +2,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test } from "vitest";
 
 import { type Served, startGateway } from "../../../../infra/local/server/gateway.ts";
+import { maxBodyBytes } from "../../../../infra/local/server/http-message.ts";
 import { invoke } from "../../../../infra/local/server/invoke.ts";
-import { maxBodyBytes } from "../../../../infra/local/server/read-body.ts";
 import { echo, gatewayFor, gatewayWith, sendBytes, sendRequest } from "../wire.ts";
 
 const eventIn = (body: string): APIGatewayProxyEventV2 => JSON.parse(body);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { createMatcher } from "../../../../infra/local/server/matcher.ts";
+import { createMatcher } from "../../../../infra/local/server/event.ts";
 
 const matcherOf = (...triggers: string[]) => createMatcher(triggers.map((trigger) => ({ trigger, target: trigger })));
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { createMatcher } from "../../../../infra/local/server/matcher.ts";
-import { BadTarget, parseQuery, parseTarget } from "../../../../infra/local/server/target.ts";
+import { BadTarget, createMatcher, parseQuery, parseTarget } from "../../../../infra/local/server/event.ts";
 
 /** Live captures of an HTTP API in us-west-2, July 2026 (hotsock/voker); null where it answered 400. */
 const captured: [sent: string, rawPath: string | null][] = [

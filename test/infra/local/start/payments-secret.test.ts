@@ -3,8 +3,8 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
-import { readPaymentsSecret } from "../../../../infra/local/start/payments-secret.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
+import { readPaymentsSecret } from "../../../../infra/local/start/secrets.ts";
 import { PaymentsEnvironment } from "../../../../shared/providers/payments/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 

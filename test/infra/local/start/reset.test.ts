@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
 import { resetDataDir } from "../../../../infra/local/start/reset.ts";
 import { markFile, prepareDataDir } from "../../../../infra/local/table/data-version.ts";
 import { holdLock } from "../../../../infra/local/table/lock.ts";

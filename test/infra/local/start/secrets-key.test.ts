@@ -3,8 +3,8 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
-import { readSecretsKey } from "../../../../infra/local/start/secrets-key.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
+import { readSecretsKey } from "../../../../infra/local/start/secrets.ts";
 import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
 import { banner, servedLine } from "../../../../infra/local/start/banner.ts";
 import { checkEnvironment } from "../../../../infra/local/start/check-environment.ts";
 import { readSettings } from "../../../../infra/local/start/settings.ts";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { defaultDataDir, startCommand } from "../../../../infra/local/command-line/start-command.ts";
-import { startProblemOf, StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { StartProblem, defaultDataDir, startCommand, startProblemOf } from "../../../../infra/local/command-line.ts";
 import { dataVersion, markFile, prepareDataDir, readMark } from "../../../../infra/local/table/data-version.ts";
 import { newFolder } from "../../../support/folder.ts";
 

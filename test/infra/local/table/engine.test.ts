@@ -15,7 +15,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { StartProblem } from "../../../../infra/local/command-line/start-problem.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "../../../../infra/local/table/engine.ts";
 import { newFolder } from "../../../support/folder.ts";
 import { listen } from "../../../support/listen.ts";

@@ -1,20 +1,78 @@
-import { Fn } from "aws-cdk-lib";
-import { CfnApi, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
+import { CfnOutput, Fn } from "aws-cdk-lib";
+import { CfnApi, CfnApiMapping, CfnDomainName, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
 import type { Role } from "aws-cdk-lib/aws-iam";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import type { Construct } from "constructs";
 
 import type { Config } from "../config/config.ts";
-import { originAuthorizer, type LambdaSpec } from "../lambdas.ts";
-import { requestsTo } from "../requests-to.ts";
-import { corsRules } from "./cors.ts";
-import { gatewayName } from "./domain.ts";
+import { type LambdaSpec, originAuthorizer, requestsTo } from "../entry-points.ts";
 import { functionId } from "./functions.ts";
+
+/** The CORS rules of the gateway, deployed and local, in the terms of API Gateway's `CorsConfiguration`. */
+export const corsRules = {
+  allowMethods: ["GET", "POST", "PATCH", "DELETE"],
+  allowHeaders: [
+    "a2a-version",
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "x-request-id",
+  ],
+  exposeHeaders: [
+    "allow",
+    "content-disposition",
+    "etag",
+    "idempotency-replayed",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+    "x-request-id",
+  ],
+  maxAgeSeconds: 3600,
+} as const;
+
+/** The name that the gateway itself has: CloudFront stands under the customers' one where there is an edge. */
+const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
+  edge?.originDomainName ?? domainName;
+
+/** Gives the gateway its name, with a record in the zone if there is one, or the target for a record of one's own. */
+export function addDomain(scope: Construct, { api, stage }: Gateway, config: Config): void {
+  const name = gatewayName(config);
+  const { certificateArn, hostedZoneId } = config;
+  if (name === undefined || certificateArn === undefined) return;
+  const domain = new CfnDomainName(scope, "Domain", {
+    domainName: name,
+    domainNameConfigurations: [{ certificateArn, endpointType: "REGIONAL", securityPolicy: "TLS_1_2" }],
+  });
+  const mapping = new CfnApiMapping(scope, "DomainMapping", {
+    apiId: api.ref,
+    domainName: domain.ref,
+    stage: stage.stageName,
+  });
+  mapping.addResourceDependency(stage);
+  if (hostedZoneId === undefined) {
+    new CfnOutput(scope, "GatewayTarget", { value: domain.attrRegionalDomainName, description: `CNAME of ${name}` });
+    return;
+  }
+  new CfnRecordSet(scope, "DomainRecord", {
+    hostedZoneId,
+    name,
+    type: "A",
+    aliasTarget: { dnsName: domain.attrRegionalDomainName, hostedZoneId: domain.attrRegionalHostedZoneId },
+  });
+}
 
 type PathItem = Record<string, unknown>;
 
 /** The HTTP API, and its one stage. */
-export type Gateway = { api: CfnApi; stage: CfnStage };
+type Gateway = { api: CfnApi; stage: CfnStage };
 
 /** The HTTP API, all of it one OpenAPI definition made from the triggers, and its `$default` stage. */
 export function addGateway(

@@ -1,4 +1,5 @@
 import { Duration, RemovalPolicy, Validations } from "aws-cdk-lib";
+import { Key } from "aws-cdk-lib/aws-kms";
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
@@ -26,3 +27,12 @@ export function addFilesBucket(scope: Construct): Bucket {
   });
   return setLogicalId(bucket, filesBucketId);
 }
+
+/** The key that secrets are sealed with. It outlives the stack, as without it nothing that is sealed ever opens again. */
+export const addSecretsKey = (scope: Construct, stage: string): Key =>
+  new Key(scope, "SecretsKey", {
+    alias: `hosted-mail/${stage}/secrets`,
+    description: "Seals the secrets in the table",
+    enableKeyRotation: true,
+    removalPolicy: RemovalPolicy.RETAIN,
+  });

@@ -1,14 +1,17 @@
 import { ArnFormat, Stack, Validations } from "aws-cdk-lib";
-import type { PolicyDocument, Role } from "aws-cdk-lib/aws-iam";
+import { PolicyDocument, PolicyStatement, type Role } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
 import type { Port } from "../../shared/http/route.ts";
-import { domainOf, MailSender, senderIn } from "../../shared/providers/mail/sender.ts";
+import { MailSender, domainOf, senderIn } from "../../shared/providers/mail/sender.ts";
 import type { Config } from "../config/config.ts";
-import { allow } from "./allow.ts";
-import { filesBucketId } from "./files-bucket.ts";
+import { filesBucketId } from "./storage.ts";
+
+/** A policy that allows actions on some resources. */
+export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
+  new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
 /** What of the outside world the functions of a stack use. Without a payments' secret there is no way to pay. */
 export type Outside = {

@@ -1,0 +1,231 @@
+import { CfnOutput, Duration } from "aws-cdk-lib";
+import { Metric } from "aws-cdk-lib/aws-cloudwatch";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { EventBus, Rule, type RuleProps, Schedule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
+import { PolicyDocument, PolicyStatement } from "aws-cdk-lib/aws-iam";
+import * as lambda from "aws-cdk-lib/aws-lambda";
+import type { Topic } from "aws-cdk-lib/aws-sns";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import type { Construct } from "constructs";
+
+import { changeKeyPrefix } from "../../shared/changes/history.ts";
+import type { Source, WorkerSpec } from "../entry-points.ts";
+import { addAlarm, period } from "../monitoring/alarms.ts";
+import { addDeadLetters, destination } from "./dead-letters.ts";
+import { type Common, addFunction } from "./functions.ts";
+import { allow } from "./permissions.ts";
+
+const retries = 6;
+const iteratorAgeLimit = Duration.minutes(5);
+
+/** A function that publishes the changes in the table's stream to the bus, and who hears of failures. */
+function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: WorkerPlace): lambda.Function {
+  const { table, logLevel, topic } = place;
+  const deadLetters = addDeadLetters(
+    scope,
+    spec.name,
+    `Changes that ${spec.name} could not publish: see docs/events.md`,
+    topic,
+  );
+  const added = addFunction(
+    scope,
+    {
+      name: spec.name,
+      access: spec.access,
+      side: "worker",
+      description: "Publishes the changes in the table's stream",
+      timeoutSeconds: 60,
+      policies: { stream: allowStream(table, bus, deadLetters) },
+    },
+    { ...place, environment: { EVENT_BUS: bus.eventBusName, LOG_LEVEL: logLevel } },
+  );
+  mapStream(scope, spec.name, { table, added, deadLetters });
+  const age = added.metric("IteratorAge", { period, statistic: "Maximum" });
+  addAlarm(
+    scope,
+    `${spec.name}.iterator_age`,
+    `${spec.name} lags behind`,
+    age,
+    iteratorAgeLimit.toMilliseconds(),
+    topic,
+  );
+  return added;
+}
+
+/** One batch of a shard at a time: with more, Lambda keeps the order of one item, and every change is another item. */
+function mapStream(
+  scope: Construct,
+  name: string,
+  { table, added, deadLetters }: { table: Table; added: lambda.Function; deadLetters: Queue },
+): void {
+  new lambda.EventSourceMapping(scope, `${name}.source`, {
+    target: added,
+    eventSourceArn: streamArnOf(table),
+    startingPosition: lambda.StartingPosition.TRIM_HORIZON,
+    filters: [
+      lambda.FilterCriteria.filter({
+        eventName: lambda.FilterRule.isEqual("INSERT"),
+        dynamodb: { Keys: { SK: { S: lambda.FilterRule.beginsWith(changeKeyPrefix) } } },
+      }),
+    ],
+    batchSize: 100,
+    maxBatchingWindow: Duration.seconds(0),
+    parallelizationFactor: 1,
+    bisectBatchOnError: true,
+    retryAttempts: retries,
+    maxRecordAge: Duration.hours(6),
+    reportBatchItemFailures: true,
+    onFailure: destination(deadLetters),
+  });
+}
+
+const allowStream = (table: Table, bus: EventBus, deadLetters: Queue): PolicyDocument =>
+  new PolicyDocument({
+    statements: [
+      new PolicyStatement({
+        actions: [
+          "dynamodb:DescribeStream",
+          "dynamodb:GetRecords",
+          "dynamodb:GetShardIterator",
+          "dynamodb:ListStreams",
+        ],
+        resources: [streamArnOf(table)],
+      }),
+      new PolicyStatement({ actions: ["events:PutEvents"], resources: [bus.eventBusArn] }),
+      new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [deadLetters.queueArn] }),
+    ],
+  });
+
+function streamArnOf({ tableStreamArn }: Table): string {
+  if (tableStreamArn === undefined) throw new Error("The table has no stream.");
+  return tableStreamArn;
+}
+
+/** What calls a worker, and how often again: EventBridge when Lambda does not take a call, Lambda when one fails. */
+type Calls = {
+  description: string;
+  maxEventAge: Duration;
+  handoverRetries: number;
+  runRetries: number;
+};
+
+type RuleSource = Exclude<Source, "changes">;
+
+const persistent = { maxEventAge: Duration.hours(6), handoverRetries: 60, runRetries: 2 };
+
+function callsOf(source: RuleSource): Calls {
+  if ("events" in source) {
+    const which = source.events === "all" ? "every event" : `every ${source.events.join(" and ")}`;
+    return { description: `Called with ${which} on the bus`, ...persistent };
+  }
+  if (source.every === "day") return { description: "Called every day at 00:20 UTC", ...persistent };
+  if (source.every === "hour") {
+    // The next hour brings another one.
+    return { description: "Called every hour", maxEventAge: Duration.minutes(30), handoverRetries: 10, runRetries: 1 };
+  }
+  // The next minute brings another one.
+  return { description: "Called every minute", maxEventAge: Duration.minutes(1), handoverRetries: 0, runRetries: 0 };
+}
+
+const schedules = {
+  minute: Schedule.rate(Duration.minutes(1)),
+  hour: Schedule.cron({ minute: "40" }),
+  day: Schedule.cron({ hour: "0", minute: "20" }),
+};
+
+const whenOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
+  "every" in source
+    ? { schedule: schedules[source.every] }
+    : {
+        eventBus,
+        eventPattern: {
+          source: ["hosted-mail"],
+          ...(source.events === "all" ? {} : { detailType: [...source.events] }),
+        },
+      };
+
+/** A function that a rule of EventBridge calls, and who hears of failures. */
+function addRuleWorker(
+  scope: Construct,
+  spec: WorkerSpec & { source: RuleSource },
+  bus: EventBus,
+  place: WorkerPlace,
+): lambda.Function {
+  const { name, access, keys, source, uses = [], timeoutSeconds = 60 } = spec;
+  const { description, maxEventAge, runRetries } = callsOf(source);
+  const deadLetters = addDeadLetters(scope, name, `Calls of ${name} that failed: see docs/events.md`, place.topic);
+  const added = addFunction(
+    scope,
+    {
+      name,
+      access,
+      keys,
+      uses,
+      side: "worker",
+      description,
+      timeoutSeconds,
+      policies: { dead_letters: allow(["sqs:SendMessage"], deadLetters.queueArn) },
+    },
+    place,
+  );
+  new lambda.EventInvokeConfig(scope, `${name}.invocations`, {
+    function: added,
+    maxEventAge,
+    retryAttempts: runRetries,
+    onFailure: destination(deadLetters),
+  });
+  addRule(scope, spec, { ...place, bus, added, deadLetters });
+  return added;
+}
+
+type Ends = Pick<WorkerPlace, "topic" | "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
+
+/** The rule, and the alarm when it could not call its function, whether or not that left a dead letter. */
+function addRule(
+  scope: Construct,
+  { name, source }: { name: string; source: RuleSource },
+  { bus, added, deadLetters, topic, stage }: Ends,
+): void {
+  const { maxEventAge, handoverRetries: retryAttempts } = callsOf(source);
+  // For a rule of another bus than the default one, `Ref` is more than the name that metrics go by.
+  const ruleName = `${stage}-${name}`;
+  new Rule(scope, `${name}.rule`, {
+    ruleName,
+    description: `Calls ${name}`,
+    ...whenOf(source, bus),
+    targets: [new LambdaFunction(added, { deadLetterQueue: deadLetters, maxEventAge, retryAttempts })],
+  });
+  const failed = new Metric({
+    namespace: "AWS/Events",
+    metricName: "FailedInvocations",
+    dimensionsMap: { ...("events" in source ? { EventBusName: bus.eventBusName } : {}), RuleName: ruleName },
+    statistic: "Sum",
+    period,
+  });
+  addAlarm(scope, `${name}.not_called`, `EventBridge could not call ${name}`, failed, 1, topic);
+}
+
+/** What all workers have in common, and who hears of their failures. */
+type WorkerPlace = Common & { stage: string; logLevel: string; topic: Topic | undefined };
+
+/** The event bus of the stage, and one function per worker with what wakes it. */
+export function addWorkers(
+  scope: Construct,
+  workers: readonly WorkerSpec[],
+  place: WorkerPlace,
+): Map<string, lambda.Function> {
+  if (workers.length === 0) return new Map();
+  const bus = new EventBus(scope, "EventBus", { eventBusName: `hosted-mail-${place.stage}` });
+  new CfnOutput(scope, "EventBusName", { value: bus.eventBusName });
+  return new Map(
+    workers.map((spec) => {
+      const { source } = spec;
+      const added =
+        source === "changes"
+          ? addPublisher(scope, spec, bus, place)
+          : addRuleWorker(scope, { ...spec, source }, bus, place);
+      return [spec.name, added];
+    }),
+  );
+}

@@ -1,0 +1,89 @@
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { parseArgs } from "node:util";
+
+/** The product cannot start; the message is for the person who started it and says what to do. */
+export class StartProblem extends Error {}
+
+/** What to say of an error that is not ours. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : String(error);
+
+/** What the file system says, in words that help. */
+const advice: Record<string, string> = {
+  ENOSPC: "The disk is full: make room",
+  EDQUOT: "Your share of the disk is full: make room",
+  EROFS: "The file system is read-only: set DATA_DIR to a folder elsewhere",
+  EACCES: "You may not write there: set DATA_DIR to a folder of yours",
+  EPERM: "You may not write there: set DATA_DIR to a folder of yours",
+};
+
+/** The problem that an error is for the person who started the product; undefined where it is a fault of ours. */
+export function startProblemOf(error: unknown): StartProblem | undefined {
+  if (error instanceof StartProblem) return error;
+  if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
+  const told = advice[String(error.code)];
+  return told === undefined ? undefined : new StartProblem(`${told}. ${error.message}`);
+}
+
+export type StartArguments = { help: boolean; reset: boolean; yes: boolean; seed: "big" | undefined };
+
+/** The command line was not understood; the message says why. */
+export class Misuse extends Error {}
+
+export const usage = `Usage: npm start [-- options]
+
+Starts the product on this machine. Settings are environment variables: see the README.
+
+    --reset       Deletes what is in DATA_DIR first, and begins anew. Asks before it does.
+    --yes         Answers that question with yes; needed where there is no terminal to ask at.
+    --seed big    Makes an account with 500 domains and 100,000 mailboxes: some four minutes and 400 MB. What was cut
+                  off goes on with the next --seed big. Its id and tokens are accounts[2] of demo.json in DATA_DIR.
+    --help        This text.
+`;
+
+const options = {
+  help: { type: "boolean", default: false },
+  reset: { type: "boolean", default: false },
+  yes: { type: "boolean", default: false },
+  seed: { type: "string" },
+} as const;
+
+function parsed(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new Misuse(reasonOf(error));
+  }
+}
+
+/** What is behind `npm start --`. Throws `Misuse`. */
+export function readArguments(argv: readonly string[]): StartArguments {
+  const { help, reset, yes, seed } = parsed(argv);
+  if (seed !== undefined && seed !== "big") throw new Misuse(`There is no seed "${seed}", only --seed big.`);
+  return { help, reset, yes, seed };
+}
+
+/** Asks a question at the terminal, unless `yes` answers it. Throws `StartProblem` where there is nobody to ask. */
+export async function confirmAtTerminal(question: string, { yes }: { yes: boolean }): Promise<boolean> {
+  if (yes) return true;
+  if (!process.stdin.isTTY) throw new StartProblem(`${question} There is no terminal to ask at: --yes says yes.`);
+  // Standard output may go into a file.
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Where the data is, unless DATA_DIR says otherwise. */
+export const defaultDataDir = resolve(import.meta.dirname, "../../.data");
+
+const quoted = (word: string): string => (/^[\w./~+@%=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** The command that starts the product on this data folder again, to be pasted: `DATA_DIR=/tmp/x npm start -- --reset`. */
+export function startCommand(dataDir: string, ...flags: readonly string[]): string {
+  const before = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${quoted(dataDir)} `;
+  return `${before}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;
+}

@@ -4,7 +4,7 @@ import { catalogue } from "../../functions/code/catalogue.ts";
 import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
 import { execute } from "../../functions/code/execution/execute.ts";
-import { evaluate } from "../../functions/code/execution/program.ts";
+import { runProgram } from "../../functions/code/execution/program.ts";
 import { runSteps } from "../../functions/code/execution/scheduler.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
@@ -73,7 +73,7 @@ async function running(): Promise<Figure[]> {
     bare: async () => {
       for (let call = 0; call < 20; call++) await invoke(list, raw, door);
     },
-    ordered: () => evaluate(checked, door, inOrder),
+    ordered: () => runProgram(checked, door, inOrder),
     together: () => execute({ code, requestId: "bench" }, door),
   };
   const times: Record<string, number[]> = { bare: [], ordered: [], together: [], read: [] };

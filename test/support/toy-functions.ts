@@ -3,7 +3,7 @@ import * as z from "zod";
 import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/function.ts";
 import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
-import { evaluate, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/program.ts";
+import { runProgram, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/program.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
@@ -133,7 +133,7 @@ export async function runToy(
   });
   const [mistake] = checked.mistakes;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
-  return evaluate(checked, more.door ?? toyDoor(), {
+  return runProgram(checked, more.door ?? toyDoor(), {
     explain: (mistake) => explain([mistake], program, catalogue),
     ...more,
   });

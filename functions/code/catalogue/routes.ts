@@ -5,12 +5,12 @@ import { InvalidInput, problemOf } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { mayCall } from "../../../shared/http/may-call.ts";
 import { type Route, defineRoute } from "../../../shared/http/route.ts";
-import { nearest } from "../language/spelling.ts";
+import { closestName } from "../language/spelling.ts";
 import { scoreUnit, unitsOf } from "./cost.ts";
 import { exampleOf } from "./example.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 import { searchFunctions } from "./search.ts";
-import { Parameter, parametersOf, signatureOf, typeText } from "./signature.ts";
+import { Parameter, parametersOf, signatureOf, describeType } from "./signature.ts";
 
 const FunctionSummary = z
   .object({
@@ -109,7 +109,7 @@ function functionNamed(name: string, catalogue: Catalogue): CodeFunction {
   const fn = catalogue.get(name);
   if (fn) return fn;
   const meant =
-    nearest(name, catalogue.keys()) ?? searchFunctions(catalogue, name.replaceAll(/[._]/g, " "))[0]?.route.name;
+    closestName(name, catalogue.keys()) ?? searchFunctions(catalogue, name.replaceAll(/[._]/g, " "))[0]?.route.name;
   const hint = meant === undefined ? "" : `: did you mean ${meant}?`;
   throw new InvalidInput([
     { loc: ["query", "name"], msg: `There is no function of this name${hint}`, type: "not_found" },
@@ -133,7 +133,7 @@ function explanationOf(fn: CodeFunction) {
     capability: route.capability,
     score: unitsOf(fn, isList ? scoreUnit : undefined) / scoreUnit,
     parameters: parametersOf(fn),
-    output: typeText(schema, schema.$defs),
+    output: describeType(schema, schema.$defs),
     problems: route.problems.map((code) => ({ code, ...problemOf(code) })),
     example: exampleOf(fn),
   };

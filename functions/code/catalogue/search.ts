@@ -1,4 +1,4 @@
-import { nearest } from "../language/spelling.ts";
+import { closestName } from "../language/spelling.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 
 const shown = 10;
@@ -62,5 +62,5 @@ function rankOf(word: string, index: Indexed): number {
 function fit(word: string, { words, singulars }: Words, isName: boolean): number {
   if (singulars.has(singular(word))) return 1;
   if (word.length > 2 && words.some((other) => other.startsWith(word))) return beginning;
-  return isName && word.length > 4 && nearest(word, words) !== undefined ? misspelt : 0;
+  return isName && word.length > 4 && closestName(word, words) !== undefined ? misspelt : 0;
 }

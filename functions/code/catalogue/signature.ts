@@ -11,13 +11,13 @@ type Options = {
 };
 
 /** A JSON schema as a person would say it: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
-export function typeText(
+export function describeType(
   schema: Schema | boolean,
   definitions: Record<string, Schema> = {},
   options: Options = {},
 ): string {
   if (typeof schema === "boolean") return "anything";
-  const inner = (part: Schema | boolean): string => typeText(part, definitions, options);
+  const inner = (part: Schema | boolean): string => describeType(part, definitions, options);
   const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
   if (referred) return inner(referred);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
@@ -85,7 +85,7 @@ function findParameters(route: Route): Parameter[] {
   return Object.entries(properties).map(([name, schema]) => {
     const rest: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;
     const { description = $defs?.[rest.$ref?.replace("#/$defs/", "") ?? ""]?.description ?? "" } = rest;
-    const type = typeText(schema, $defs, { examples: true });
+    const type = describeType(schema, $defs, { examples: true });
     const parameter = { name, type, required: required?.includes(name) ?? false, description };
     return "default" in rest ? Object.assign(parameter, { default: rest.default }) : parameter;
   });

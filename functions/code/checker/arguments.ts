@@ -6,14 +6,14 @@ import { type CodeFunction, argumentsIn, parts, rawInput } from "../catalogue/fu
 import { parametersOf } from "../catalogue/signature.ts";
 import { isDict } from "../interpreter/values.ts";
 import { type Argument, type Call, type Expression, written } from "../language/ast.ts";
-import type { Mistake } from "../language/errors.ts";
+import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
-import { nearest } from "../language/spelling.ts";
-import { type Literal, type ValueOf, literalOf, partIn, positionIn } from "./constants.ts";
-import { type Budget, type Schema, type Shape, type Type, memberShape, typesIn, typesOf } from "./types.ts";
+import { closestName } from "../language/spelling.ts";
+import { type ConstantValue, type ValueOf, foldArgument, partIn, positionIn } from "./constants.ts";
+import { type Budget, type Schema, type StaticType, type TypeName, memberShape, typesIn, typesOf } from "./types.ts";
 
 /** Where a value does not fit, what it is, and what would fit. */
-type Misfit = { path: (string | number)[]; is: Type; wanted: Type[]; shape: Shape };
+type Misfit = { path: (string | number)[]; is: TypeName; wanted: TypeName[]; shape: StaticType };
 
 type Parameters = { properties: Record<string, Schema | boolean>; definitions: Record<string, Schema> };
 const known = new WeakMap<CodeFunction, Parameters>();
@@ -29,9 +29,13 @@ function parameterTypes(fn: CodeFunction): Parameters {
 }
 
 /** Why an argument of this shape is none that the function takes, whatever the run brings; undefined where it may be. */
-export function misfitOf(fn: CodeFunction, name: string, shape: Shape, budget: Budget): Misfit | undefined {
+export function typeMismatch(fn: CodeFunction, name: string, shape: StaticType, budget: Budget): Misfit | undefined {
   const { properties, definitions } = parameterTypes(fn);
-  const find = (shape: Shape, schema: Schema | boolean | undefined, path: (string | number)[]): Misfit | undefined => {
+  const find = (
+    shape: StaticType,
+    schema: Schema | boolean | undefined,
+    path: (string | number)[],
+  ): Misfit | undefined => {
     budget.left -= 1;
     if (typeof schema !== "object" || budget.left < 0) return undefined;
     const inner = schema.$ref === undefined ? schema : definitions[schema.$ref.replace("#/$defs/", "")];
@@ -61,10 +65,10 @@ const isNullable = (schema: Schema | undefined): boolean => {
   return schema?.type === "null" || choices.some((choice) => typeof choice === "object" && choice.type === "null");
 };
 /** A result that may be null fits where null does. */
-const mayBothBeNull = ({ schema }: Shape, wanted: Schema): boolean => isNullable(schema) && isNullable(wanted);
+const mayBothBeNull = ({ schema }: StaticType, wanted: Schema): boolean => isNullable(schema) && isNullable(wanted);
 
 /** What is most likely meant where a value does not fit, as a sentence to follow another; `of` is how the program calls it. */
-function mendingOf({ is, wanted, shape }: Misfit, of: string): string {
+function suggestionFor({ is, wanted, shape }: Misfit, of: string): string {
   if (!wanted.includes("string")) return "";
   if (is === "number" || is === "boolean") return ` Write f"{${of}}".`;
   const member = is === "dict" ? memberShape(shape, "id") : undefined;
@@ -73,10 +77,15 @@ function mendingOf({ is, wanted, shape }: Misfit, of: string): string {
 }
 
 /** What a call is given, as far as it is known, and where that is written. */
-type Given = { values: ReadonlyMap<string, unknown>; literals?: ReadonlyMap<string, Literal> };
+type Given = { values: ReadonlyMap<string, unknown>; literals?: ReadonlyMap<string, ConstantValue> };
 
 /** The mistakes of arguments that their function does not take; what is missing beside each other is one of them. */
-function invalidArguments(errors: readonly ValidationError[], call: Call, fn: CodeFunction, given: Given): Mistake[] {
+function invalidArguments(
+  errors: readonly ValidationError[],
+  call: Call,
+  fn: CodeFunction,
+  given: Given,
+): Diagnostic[] {
   const groups = Map.groupBy(errors, (error) => {
     if (error.type !== "missing") return error;
     return error.loc.length === 2 ? "" : JSON.stringify(error.loc.slice(0, -1));
@@ -92,7 +101,7 @@ function invalidArgument(
   call: Call,
   fn: CodeFunction,
   { values, literals }: Given,
-): Mistake {
+): Diagnostic {
   const [{ loc: [, name = "", ...path], msg, type } = noError] = errors;
   const mistake = { function: call.name, detail: errors };
   const argument = call.args.find((given) => given.name === name);
@@ -122,11 +131,11 @@ const shownPath = ([name = "", ...path]: readonly (string | number)[]): string =
   [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
 
 /** The mistake of an argument whose value only the run knows, but of what type it is. */
-export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Mistake {
+export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Diagnostic {
   const [name = "", ...path] = misfit.path;
   const part = partIn(value, path);
   const of = written(part);
-  const mending = /^(?:name|path|call)$/.test(part.kind) ? mendingOf(misfit, of) : "";
+  const mending = /^(?:name|path|call)$/.test(part.kind) ? suggestionFor(misfit, of) : "";
   const wanted = `it takes a ${misfit.wanted.join(" or ")}`;
   return {
     code: "invalid_argument",
@@ -137,15 +146,15 @@ export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Mi
 }
 
 /** A value without a name: the name that stands at its place is the one that is most likely meant. */
-function positional({ at }: Argument, place: number, fn: CodeFunction): Mistake {
+function positional({ at }: Argument, place: number, fn: CodeFunction): Diagnostic {
   const name = [...fn.places.keys()][place];
   const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
   const message = `${fn.route.name} takes its arguments by name, as \`name=value\`. ${hint}`;
   return { code: "positional_argument", message, at, function: fn.route.name };
 }
 
-function unknownArgument({ name, at }: Argument, fn: CodeFunction): Mistake {
-  const meant = nearest(name, fn.places.keys()) ?? nearest(snake(name), fn.places.keys());
+function unknownArgument({ name, at }: Argument, fn: CodeFunction): Diagnostic {
+  const meant = closestName(name, fn.places.keys()) ?? closestName(snake(name), fn.places.keys());
   const takes = fn.places.size === 0 ? " It takes no arguments." : ` It takes ${[...fn.places.keys()].join(", ")}.`;
   const hint = meant === undefined ? takes : ` Did you mean ${meant}?`;
   const message = `${fn.route.name} has no argument ${clip(name)}.${hint}`;
@@ -156,8 +165,8 @@ const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${l
 
 /** What is known of the arguments of a call before it runs. */
 type CheckedArguments = {
-  mistakes: Mistake[];
-  literals: ReadonlyMap<string, Literal>;
+  mistakes: Diagnostic[];
+  literals: ReadonlyMap<string, ConstantValue>;
   /** The names of those that only the run knows whole, and of which nothing is wrong so far. */
   open: ReadonlySet<string>;
 };
@@ -168,7 +177,7 @@ export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ValueO
     fn.places.has(given.name) ? [] : [given.name === "" ? positional(given, place, fn) : unknownArgument(given, fn)],
   );
   if (call.args.some(({ name }) => name === "")) return { mistakes, literals: new Map(), open: new Set() };
-  const literals = new Map(call.args.map(({ name, value }) => [name, literalOf(value, constantOf)]));
+  const literals = new Map(call.args.map(({ name, value }) => [name, foldArgument(value, constantOf)]));
   const values = new Map([...literals].map(([name, { value }]) => [name, value]));
   const unknown = [...literals].flatMap(([name, { unknown }]) => unknown.map((path) => [name, ...path]));
   const open = new Set(unknown.map(([name]) => String(name)));
@@ -235,7 +244,7 @@ function inPayload({ route }: CodeFunction, error: ValidationError): ValidationE
 type Called = { call: Call; args: ReadonlyMap<string, unknown> };
 
 /** The mistake of a call whose arguments were only known when it was made; whatever else is wrong with them is in it. */
-export function invalidInput(error: InvalidInput, { call, args }: Called, fn: CodeFunction): Mistake {
+export function invalidInput(error: InvalidInput, { call, args }: Called, fn: CodeFunction): Diagnostic {
   const errors = error.errors.map((found) => inPayload(fn, found));
   const [first] = errors;
   if (first?.type === "idempotency_key_reused") {

@@ -1,16 +1,20 @@
 import { pageSizeOf, unitsOf } from "../catalogue/cost.ts";
 import type { CodeFunction } from "../catalogue/function.ts";
 import type { Call, Expression } from "../language/ast.ts";
-import type { Mistake } from "../language/errors.ts";
-import { checkArguments, misfitOf, unfitArgument } from "./arguments.ts";
-import type { Complaints } from "./diagnostics.ts";
-import type { Bound, Known, Surroundings, Variables } from "./scope.ts";
-import { type Shape, outputOf } from "./types.ts";
+import type { Diagnostic } from "../language/errors.ts";
+import { checkArguments, typeMismatch, unfitArgument } from "./arguments.ts";
+import type { DiagnosticList } from "./diagnostics.ts";
+import type { LoopVariables, ConstantLookup, CheckerContext, Variables } from "./scope.ts";
+import { type StaticType, outputOf } from "./types.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
 /** Why a function may not be called in this program, where it is not the function's own. */
-function whyNot({ name, at }: Call, { route, ofSession }: CodeFunction, around: Surroundings): Mistake[] {
-  const mistakes: Mistake[] = [];
+function callRestrictions(
+  { name, at }: Call,
+  { route, ofSession }: CodeFunction,
+  around: CheckerContext,
+): Diagnostic[] {
+  const mistakes: Diagnostic[] = [];
   if (around.readOnly && route.access === "write") {
     const message = `This program may only read, and ${name} changes something: send it where programs may write.`;
     mistakes.push({ code: "read_only", message, at });
@@ -22,18 +26,18 @@ function whyNot({ name, at }: Call, { route, ofSession }: CodeFunction, around: 
 }
 
 /** What a call answers, and how much it counts. */
-type Inspected = { shape: Shape; units: number };
+type Inspected = { shape: StaticType; units: number };
 
 /** Looks at the calls of a program, and notes what is wrong with them. */
-export class CallInspection {
+export class CallChecker {
   /** The accounts that calls are about, as far as that is known. */
   readonly accounts = new Map<Call, string>();
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: CheckerContext;
   readonly #variables: Variables;
-  readonly #known: Known;
-  readonly #complaints: Complaints;
+  readonly #known: ConstantLookup;
+  readonly #complaints: DiagnosticList;
 
-  constructor(surroundings: Surroundings, variables: Variables, known: Known, complaints: Complaints) {
+  constructor(surroundings: CheckerContext, variables: Variables, known: ConstantLookup, complaints: DiagnosticList) {
     this.#surroundings = surroundings;
     this.#variables = variables;
     this.#known = known;
@@ -41,14 +45,14 @@ export class CallInspection {
   }
 
   /** `shapeOf` looks at the arguments. */
-  inspect(call: Call, bound: Bound, shapeOf: (value: Expression) => Shape): Inspected {
+  inspect(call: Call, bound: LoopVariables, shapeOf: (value: Expression) => StaticType): Inspected {
     const fn = this.#functionOf(call, bound);
     const checked = fn && checkArguments(call, fn, (node) => this.#known.literal(node, bound));
     for (const mistake of checked?.mistakes ?? []) this.#complaints.tell(mistake);
     for (const { name, value } of call.args) {
       const shape = shapeOf(value);
       if (fn && checked?.open.has(name)) {
-        const misfit = misfitOf(fn, name, shape, this.#variables.budget);
+        const misfit = typeMismatch(fn, name, shape, this.#variables.budget);
         if (misfit) this.#complaints.tell(unfitArgument(call, value, misfit));
       }
     }
@@ -63,11 +67,11 @@ export class CallInspection {
   }
 
   /** The function a call names, if it may be called here. */
-  #functionOf(call: Call, bound: Bound): CodeFunction | undefined {
+  #functionOf(call: Call, bound: LoopVariables): CodeFunction | undefined {
     const { catalogue } = this.#surroundings;
     const fn = catalogue.get(call.name);
     if (fn) {
-      this.#complaints.mistakes.push(...whyNot(call, fn, this.#surroundings));
+      this.#complaints.mistakes.push(...callRestrictions(call, fn, this.#surroundings));
       return fn;
     }
     const isVariable = (name: string) => bound.has(name) || this.#variables.get(name) !== undefined;

@@ -16,37 +16,37 @@ import {
   partsOf,
   written,
 } from "../language/ast.ts";
-import type { Mistake } from "../language/errors.ts";
+import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
-import { CallInspection } from "./calls.ts";
-import { boundOf, callsForTooMany } from "./complexity.ts";
-import { Complaints } from "./diagnostics.ts";
-import { OperandInspection, operationShape, stepOf } from "./operations.ts";
-import { type Bound, Guards, Known, type Surroundings, Variables } from "./scope.ts";
-import { type Shape, isPage, itemShape, listShape, shapeOfType } from "./types.ts";
-import { misstep, noVariable } from "./unknown-names.ts";
+import { CallChecker } from "./calls.ts";
+import { maxItems, callsForTooMany } from "./complexity.ts";
+import { DiagnosticList } from "./diagnostics.ts";
+import { OperatorChecker, operationShape, stepOf } from "./operations.ts";
+import { type LoopVariables, ConditionScope, ConstantLookup, type CheckerContext, Variables } from "./scope.ts";
+import { type StaticType, isPage, itemShape, listShape, shapeOfType } from "./types.ts";
+import { invalidAccess, noVariable } from "./unknown-names.ts";
 
 const misplacedRange = "range(n) stands only after the `in` of a comprehension.";
 
 /** Walks over the statements of a program in their order, and notes what is wrong with them and what they may cost. */
-class Inspection {
-  readonly complaints = new Complaints();
+class Checker {
+  readonly complaints = new DiagnosticList();
   /** What the calls so far count together at most. */
   units = 0;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: CheckerContext;
   readonly #variables: Variables;
-  readonly #guards = new Guards();
-  readonly #known: Known;
-  readonly #calls: CallInspection;
-  readonly #operands: OperandInspection;
+  readonly #guards = new ConditionScope();
+  readonly #known: ConstantLookup;
+  readonly #calls: CallChecker;
+  readonly #operands: OperatorChecker;
   #needs = new Map<string, number | undefined>();
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: CheckerContext) {
     this.#surroundings = surroundings;
     this.#variables = new Variables(surroundings);
-    this.#known = new Known(this.#variables, this.#guards);
-    this.#operands = new OperandInspection(this.#known, this.#guards, this.complaints);
-    this.#calls = new CallInspection(surroundings, this.#variables, this.#known, this.complaints);
+    this.#known = new ConstantLookup(this.#variables, this.#guards);
+    this.#operands = new OperatorChecker(this.#known, this.#guards, this.complaints);
+    this.#calls = new CallChecker(surroundings, this.#variables, this.#known, this.complaints);
   }
 
   /** The accounts that calls are about, as far as that is known. */
@@ -62,7 +62,7 @@ class Inspection {
     return this.#needs;
   }
 
-  #shapeOf(node: Expression, bound: Bound, factor: number): Shape {
+  #shapeOf(node: Expression, bound: LoopVariables, factor: number): StaticType {
     switch (node.kind) {
       case "name":
         return this.#variable(node, bound);
@@ -94,7 +94,7 @@ class Inspection {
     }
   }
 
-  #operation(node: Operation, bound: Bound, factor: number): Shape {
+  #operation(node: Operation, bound: LoopVariables, factor: number): StaticType {
     const { operator, operands, at } = node;
     const isChoice = operator === "and" || operator === "or";
     this.#guards.note(node);
@@ -111,13 +111,13 @@ class Inspection {
     return shape;
   }
 
-  #call(call: Call, bound: Bound, factor: number): Shape {
+  #call(call: Call, bound: LoopVariables, factor: number): StaticType {
     const { shape, units } = this.#calls.inspect(call, bound, (value) => this.#shapeOf(value, bound, factor));
     this.units += factor * units;
     return shape;
   }
 
-  #variable({ name, at }: Name, bound: Bound, members: readonly string[] = []): Shape {
+  #variable({ name, at }: Name, bound: LoopVariables, members: readonly string[] = []): StaticType {
     const shape = bound.get(name);
     if (shape) return shape;
     const variable = this.#variables.get(name);
@@ -133,7 +133,7 @@ class Inspection {
     return {};
   }
 
-  #follow(node: Path, bound: Bound, factor: number): Shape {
+  #follow(node: Path, bound: LoopVariables, factor: number): StaticType {
     const { of, steps } = node;
     let shape =
       of.kind === "name" ? this.#variable(of, bound, leadingMembers(steps)) : this.#shapeOf(of, bound, factor);
@@ -143,14 +143,14 @@ class Inspection {
       const stepped = stepOf(shape, key, index);
       const isAllowed = "shape" in stepped || this.#guards.allow(stepped, shape, of, key);
       if (!isAllowed) {
-        this.complaints.add("no_such_member", step.at, () => misstep(stepped, key, written(node, place)));
+        this.complaints.add("no_such_member", step.at, () => invalidAccess(stepped, key, written(node, place)));
       }
       shape = "shape" in stepped ? stepped.shape : {};
     }
     return shape;
   }
 
-  #comprehension(node: Comprehension, outer: Bound, outerFactor: number): Shape {
+  #comprehension(node: Comprehension, outer: LoopVariables, outerFactor: number): StaticType {
     const bound = new Map(outer);
     let [factor, most] = [outerFactor, 1];
     for (const [place, clause] of node.clauses.entries()) {
@@ -163,7 +163,7 @@ class Inspection {
       const shape = this.#shapeOf(over.kind === "range" ? over.of : over, bound, factor);
       const count = over.kind === "range" ? this.#operands.count(over, shape, bound) : undefined;
       bound.set(clause.name, over.kind === "range" ? shapeOfType("number") : this.#itemsOf(over, shape));
-      const items = boundOf(over, shape, count);
+      const items = maxItems(over, shape, count);
       // A call is made for no more items than that: a comprehension that goes over more of them fails.
       factor *= Math.min(items, itemLimit);
       most *= items;
@@ -177,7 +177,7 @@ class Inspection {
     return { type: "list", most, item };
   }
 
-  #itemsOf(over: Expression, shape: Shape): Shape {
+  #itemsOf(over: Expression, shape: StaticType): StaticType {
     const stepped = itemShape(shape);
     if ("shape" in stepped) return stepped.shape;
     this.complaints.add("type_error", over.at, () => {
@@ -200,7 +200,7 @@ export type Site = {
 };
 
 /** A statement that may run. */
-export type Step = {
+export type CheckedStatement = {
   statement: Statement;
   sites: Site[];
   /** The statement that gave each variable it uses its value; undefined for the session's. */
@@ -210,15 +210,15 @@ export type Step = {
 };
 
 /** Every mistake in a program; when there is none, its steps may run. */
-export type Checked = { steps: Step[]; sites: Map<Call, Site>; mistakes: Mistake[]; score: number };
+export type Checked = { steps: CheckedStatement[]; sites: Map<Call, Site>; mistakes: Diagnostic[]; score: number };
 
 /**
  * Checks a program and runs nothing: its functions, their arguments as far as they are literal, its variables, the
  * members of results, and what it may cost.
  */
-export function check({ statements }: Program, surroundings: Surroundings): Checked {
+export function check({ statements }: Program, surroundings: CheckerContext): Checked {
   const { catalogue } = surroundings;
-  const inspection = new Inspection(surroundings);
+  const inspection = new Checker(surroundings);
   const checked: Checked = { steps: [], sites: new Map(), mistakes: [], score: 0 };
   for (const [place, statement] of statements.entries()) {
     const calls = callsIn(statement.value);
@@ -240,7 +240,7 @@ export function check({ statements }: Program, surroundings: Surroundings): Chec
   return withScore(checked, inspection);
 }
 
-function withScore(checked: Checked, { complaints: { mistakes }, units }: Inspection): Checked {
+function withScore(checked: Checked, { complaints: { mistakes }, units }: Checker): Checked {
   const [first] = checked.sites.keys();
   const score = units / scoreUnit;
   if (mistakes.length > 0) return { ...checked, mistakes };

@@ -1,6 +1,6 @@
 import { itemLimit } from "../interpreter/interpreter.ts";
 import { type Comprehension, type Expression, callsAfter } from "../language/ast.ts";
-import type { Shape } from "./types.ts";
+import type { StaticType } from "./types.ts";
 
 /** More than any program could go over; products of it are still numbers. */
 const mostItems = 1_000_000_000;
@@ -9,7 +9,7 @@ const mostItems = 1_000_000_000;
  * How many items a comprehension goes over at most: `over` as far as it is known, else the limit of what calls. Of a range
  * `count` is how far it counts.
  */
-export function boundOf(over: Expression, { most }: Shape, count: number | undefined): number {
+export function maxItems(over: Expression, { most }: StaticType, count: number | undefined): number {
   if (over.kind !== "range") return most ?? itemLimit;
   return count === undefined ? itemLimit : Math.min(mostItems, Math.max(0, Math.ceil(count)));
 }

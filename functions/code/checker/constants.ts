@@ -1,4 +1,4 @@
-import { type Constant, dictOf, shown } from "../interpreter/values.ts";
+import { type Constant, dictOf, formatConstant } from "../interpreter/values.ts";
 import type { Expression, Position } from "../language/ast.ts";
 
 type ConstantOf = (node: Expression) => { value: unknown } | undefined;
@@ -7,7 +7,7 @@ type ConstantOf = (node: Expression) => { value: unknown } | undefined;
 const mostChars = 4_096;
 
 /** What an expression without a call is, where it is one value and known before the program runs; else undefined. */
-export function constantIn(node: Expression, constantOf: ConstantOf): Constant | undefined {
+export function foldConstant(node: Expression, constantOf: ConstantOf): Constant | undefined {
   switch (node.kind) {
     case "literal":
       return node.value;
@@ -17,7 +17,7 @@ export function constantIn(node: Expression, constantOf: ConstantOf): Constant |
       return isConstant(value) ? value : undefined;
     }
     case "unary": {
-      const value = constantIn(node.of, constantOf);
+      const value = foldConstant(node.of, constantOf);
       return node.operator === "-" && typeof value === "number" ? 0 - value : undefined;
     }
     case "operation":
@@ -33,9 +33,9 @@ const isConstant = (value: unknown): value is Constant =>
   value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 
 function sumIn([first, ...others]: readonly Expression[], constantOf: ConstantOf): string | number | undefined {
-  let sum = first && constantIn(first, constantOf);
+  let sum = first && foldConstant(first, constantOf);
   for (const other of others) {
-    const value = constantIn(other, constantOf);
+    const value = foldConstant(other, constantOf);
     if (typeof sum === "string" && typeof value === "string") sum += value;
     else if (typeof sum === "number" && typeof value === "number") sum += value;
     else return undefined;
@@ -48,9 +48,9 @@ function sumIn([first, ...others]: readonly Expression[], constantOf: ConstantOf
 function textIn(parts: readonly (string | Expression)[], constantOf: ConstantOf): string | undefined {
   let text = "";
   for (const part of parts) {
-    const value = typeof part === "string" ? part : constantIn(part, constantOf);
+    const value = typeof part === "string" ? part : foldConstant(part, constantOf);
     if (value === undefined) return undefined;
-    text += shown(value);
+    text += formatConstant(value);
     if (text.length > mostChars) return undefined;
   }
   return text;
@@ -62,7 +62,7 @@ const unknown = Symbol("unknown");
 type Place = (string | number)[];
 
 /** An expression as far as it is known before the program runs, and the places in it that are not. */
-export type Literal = {
+export type ConstantValue = {
   value: unknown;
   unknown: Place[];
   /** About how long it takes to look at: one for each value in it, as often as it is in it, and more for long texts. */
@@ -72,12 +72,12 @@ export type Literal = {
 };
 
 /** What is known of a variable, or of a part of it. */
-export type ValueOf = (node: Expression) => Literal | undefined;
+export type ValueOf = (node: Expression) => ConstantValue | undefined;
 
 /** The literal part of an expression, with what variables are known to hold. */
-export function literalOf(node: Expression, constantOf: ValueOf = () => undefined): Literal {
-  const literal: Literal = { value: undefined, unknown: [], size: 0, placeOf: (path) => placeIn(path) };
-  const folded: { path: Place; constant: Literal }[] = [];
+export function foldArgument(node: Expression, constantOf: ValueOf = () => undefined): ConstantValue {
+  const literal: ConstantValue = { value: undefined, unknown: [], size: 0, placeOf: (path) => placeIn(path) };
+  const folded: { path: Place; constant: ConstantValue }[] = [];
   const placeIn = (path: readonly (string | number)[]): Position => {
     const inner = folded.find((one) => one.path.every((step, index) => path[index] === step));
     return inner ? inner.constant.placeOf(path.slice(inner.path.length)) : positionIn(node, path);
@@ -97,7 +97,7 @@ export function literalOf(node: Expression, constantOf: ValueOf = () => undefine
         }),
       );
     }
-    const made = /^(?:unary|operation|format)$/.test(part.kind) ? constantIn(part, constantOf) : undefined;
+    const made = /^(?:unary|operation|format)$/.test(part.kind) ? foldConstant(part, constantOf) : undefined;
     if (made !== undefined) {
       literal.size += typeof made === "string" ? made.length >> 6 : 0;
       return made;
@@ -117,7 +117,10 @@ export function literalOf(node: Expression, constantOf: ValueOf = () => undefine
 }
 
 /** The member or item of a known value; undefined where that is not known to be there. */
-export function stepInto({ value, unknown, size, placeOf }: Literal, key: string | number): Literal | undefined {
+export function stepInto(
+  { value, unknown, size, placeOf }: ConstantValue,
+  key: string | number,
+): ConstantValue | undefined {
   const isThere = typeof value === "object" && value !== null && Object.hasOwn(value, key);
   if (!isThere || Array.isArray(value) !== (typeof key === "number")) return undefined;
   return {

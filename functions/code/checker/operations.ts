@@ -3,29 +3,29 @@ import { noRange } from "../interpreter/interpreter.ts";
 import {
   type Constant,
   keyFault,
-  noIndex,
-  noKey,
-  noLength,
-  noNegative,
-  noOrder,
-  noSearch,
-  noSum,
+  cannotIndex,
+  cannotUseKey,
+  cannotMeasure,
+  cannotNegate,
+  cannotOrder,
+  cannotSearch,
+  cannotAdd,
 } from "../interpreter/values.ts";
 import type { Builtin, Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
-import { says } from "../language/messages.ts";
+import { messages } from "../language/messages.ts";
 import { isForbidden } from "../language/names.ts";
-import type { Complaints } from "./diagnostics.ts";
-import type { Bound, Guards, Known } from "./scope.ts";
+import type { DiagnosticList } from "./diagnostics.ts";
+import type { LoopVariables, ConditionScope, ConstantLookup } from "./scope.ts";
 import {
   type Budget,
-  type Shape,
-  type Stepped,
-  type Type,
+  type StaticType,
+  type AccessResult,
+  type TypeName,
   dictShape,
   itemShape,
   memberShape,
   shapeOfType,
-  shared,
+  commonType,
   typesOf,
 } from "./types.ts";
 
@@ -38,9 +38,9 @@ const fitting = { "+": ["number", "string", "list"], order: ["number", "string"]
  */
 export function operationShape(
   operator: Operation["operator"],
-  [first = {}, ...others]: readonly Shape[],
+  [first = {}, ...others]: readonly StaticType[],
   { budget, isCertain }: { budget: Budget; isCertain: boolean },
-): { shape: Shape; wrong?: string } {
+): { shape: StaticType; wrong?: string } {
   const types = isCertain ? typesOfOperand : typesOf;
   let shape = first;
   for (const other of others) {
@@ -52,62 +52,62 @@ export function operationShape(
   return { shape: operator === "and" || operator === "or" ? {} : shapeOfType("boolean") };
 }
 
-type Types = ReadonlySet<Type> | undefined;
+type Types = ReadonlySet<TypeName> | undefined;
 
 function clashOf(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
   if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
   if (operator !== "+" && !/^[<>]/.test(operator)) return undefined;
   if (!ours || !theirs) return undefined;
-  const kinds: readonly Type[] = fitting[operator === "+" ? "+" : "order"];
+  const kinds: readonly TypeName[] = fitting[operator === "+" ? "+" : "order"];
   if (kinds.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
   const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
-  return (operator === "+" ? noSum : noOrder)(one, other);
+  return (operator === "+" ? cannotAdd : cannotOrder)(one, other);
 }
 
 /** Why a value of these types is never in one of those; `items` are not known where that could be any. */
-function searchFault(containers: ReadonlySet<Type>, items: Types): string | undefined {
+function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | undefined {
   if (containers.has("list") || containers.has("dict")) return undefined;
   if (containers.has("string") && (!items || items.has("string"))) return undefined;
   const [[container = "null"], [item = "null"]] = [[...containers], [...(items ?? [])]];
-  return noSearch(container, item);
+  return cannotSearch(container, item);
 }
 
 /** What `+` makes of two values. */
-function sumShape(left: Shape, right: Shape, budget: Budget): Shape {
+function sumShape(left: StaticType, right: StaticType, budget: Budget): StaticType {
   const [ours, theirs] = [typesOf(left), typesOf(right)];
   const [type, ...others] = ours ?? [];
   if (type === undefined || others.length > 0 || theirs?.size !== 1 || !theirs.has(type)) return {};
   if (type !== "list") return shapeOfType(type);
-  const item = left.item && right.item ? shared(left.item, right.item, budget) : {};
+  const item = left.item && right.item ? commonType(left.item, right.item, budget) : {};
   const most = left.most === undefined || right.most === undefined ? {} : { most: left.most + right.most };
   return { type, item, ...most };
 }
 
 /** The types that an operand may be; None where the program says so. */
-const typesOfOperand = (shape: Shape): Types => (shape.none ? none : typesOf(shape));
-const none: ReadonlySet<Type> = new Set<Type>(["null"]);
+const typesOfOperand = (shape: StaticType): Types => (shape.none ? none : typesOf(shape));
+const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);
 
 /** The first type of an operand of which none is among `taken`. */
-function untaken(operand: Shape, taken: readonly Type[]): Type | undefined {
+function untaken(operand: StaticType, taken: readonly TypeName[]): TypeName | undefined {
   const types = typesOfOperand(operand);
   return types && taken.every((type) => !types.has(type)) ? ([...types][0] ?? "null") : undefined;
 }
 
 /** What is wrong with what `len` or `-` is given, or a key of a dict is, whatever the run brings. */
-function operandFault(what: "len" | "-" | "key", operand: Shape): string | undefined {
+function operandFault(what: "len" | "-" | "key", operand: StaticType): string | undefined {
   const { takes, say } = operands[what];
   const type = untaken(operand, takes);
   return type && say(type);
 }
 
-const operands: Record<"len" | "-" | "key", { takes: readonly Type[]; say: (type: Type) => string }> = {
-  len: { takes: ["string", "list", "dict"], say: noLength },
-  "-": { takes: ["number"], say: noNegative },
-  key: { takes: ["string"], say: noKey },
+const operands: Record<"len" | "-" | "key", { takes: readonly TypeName[]; say: (type: TypeName) => string }> = {
+  len: { takes: ["string", "list", "dict"], say: cannotMeasure },
+  "-": { takes: ["number"], say: cannotNegate },
+  key: { takes: ["string"], say: cannotUseKey },
 };
 
 /** What is wrong with how far `range` is to count: `count` where that is known. */
-function rangeFault(count: Constant | undefined, shape: Shape): { code: string; message: string } | undefined {
+function rangeFault(count: Constant | undefined, shape: StaticType): { code: string; message: string } | undefined {
   if (typeof count === "number" && count > stepLimit) return { code: "too_much_work", message: tooMuchWork };
   const type = typeof count === "number" && !Number.isInteger(count) ? String(count) : untaken(shape, ["number"]);
   if (type === undefined) return undefined;
@@ -115,19 +115,19 @@ function rangeFault(count: Constant | undefined, shape: Shape): { code: string; 
 }
 
 /** Looks at what `len`, `range`, `-` and dicts are given, and notes what they never take. */
-export class OperandInspection {
-  readonly #known: Known;
-  readonly #guards: Guards;
-  readonly #complaints: Complaints;
+export class OperatorChecker {
+  readonly #known: ConstantLookup;
+  readonly #guards: ConditionScope;
+  readonly #complaints: DiagnosticList;
 
-  constructor(known: Known, guards: Guards, complaints: Complaints) {
+  constructor(known: ConstantLookup, guards: ConditionScope, complaints: DiagnosticList) {
     this.#known = known;
     this.#guards = guards;
     this.#complaints = complaints;
   }
 
   /** What `len`, `-` and `not` make of a value of this shape. */
-  operand(node: Unary | Builtin, shape: Shape): Shape {
+  operand(node: Unary | Builtin, shape: StaticType): StaticType {
     const what = node.kind === "unary" ? node.operator : "len";
     if (what === "not") return shapeOfType("boolean");
     this.#note(node.at, shape, operandFault(what, shape));
@@ -135,7 +135,7 @@ export class OperandInspection {
   }
 
   /** The dict that a program writes; `shapeOf` looks at its keys and values. */
-  dict({ members }: Dict, bound: Bound, shapeOf: (node: Expression) => Shape): Shape {
+  dict({ members }: Dict, bound: LoopVariables, shapeOf: (node: Expression) => StaticType): StaticType {
     const names = new Set<string>();
     return dictShape(
       members.map(({ key, value }) => {
@@ -150,39 +150,40 @@ export class OperandInspection {
   }
 
   /** How far a range counts, as far as that is known. */
-  count({ of }: Builtin, shape: Shape, bound: Bound): number | undefined {
+  count({ of }: Builtin, shape: StaticType, bound: LoopVariables): number | undefined {
     const count = this.#known.constant(of, bound);
     const wrong = rangeFault(count, shape);
     if (wrong) this.#complaints.add(wrong.code, of.at, () => wrong.message);
     return typeof count === "number" && !wrong ? count : undefined;
   }
 
-  #note(at: Position, { none }: Shape, wrong: string | undefined): void {
+  #note(at: Position, { none }: StaticType, wrong: string | undefined): void {
     if (wrong === undefined || (none && !this.#guards.isCertain)) return;
     this.#complaints.add("type_error", at, () => wrong);
   }
 }
 
 /** Follows one step into a value, by a key if that is known, else by an index of which only the shape is. */
-export function stepOf(shape: Shape, key: string | number | undefined, index: Shape): Stepped {
+export function stepOf(shape: StaticType, key: string | number | undefined, index: StaticType): AccessResult {
   if (shape.none) return { type: "null" };
-  if (typeof key === "string") return isForbidden(key) ? { index: says.forbidden(key) } : memberShape(shape, key);
+  if (typeof key === "string") return isForbidden(key) ? { index: messages.forbidden(key) } : memberShape(shape, key);
   if (key === undefined) return stepByShape(shape, index);
-  if (!Number.isInteger(key)) return { index: noIndex(String(key)) };
+  if (!Number.isInteger(key)) return { index: cannotIndex(String(key)) };
   const { items } = shape;
   if (items && (key >= items.length || key < -items.length)) return { length: items.length };
   const item = items?.at(key);
   return item ? { shape: item } : itemShape(shape);
 }
 
-function stepByShape(shape: Shape, index: Shape): Stepped {
+function stepByShape(shape: StaticType, index: StaticType): AccessResult {
   const [given, of] = [typesOf(index), typesOf(shape)];
-  if (given && !given.has("number") && !given.has("string")) return { index: noIndex(`a ${[...given].join(" or ")}`) };
+  if (given && !given.has("number") && !given.has("string"))
+    return { index: cannotIndex(`a ${[...given].join(" or ")}`) };
   const [isList, isDict] = [of?.has("list") ?? true, of?.has("dict") ?? true];
   if (given && isList && !isDict && !given.has("number")) {
     return { index: "An index of a list is a whole number, not a string." };
   }
-  if (given && isDict && !isList && !given.has("string")) return { index: noKey("number") };
+  if (given && isDict && !isList && !given.has("string")) return { index: cannotUseKey("number") };
   const stepped = itemShape(shape);
   return isDict && !("shape" in stepped) ? { shape: {} } : stepped;
 }

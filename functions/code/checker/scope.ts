@@ -1,11 +1,11 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import type { Constant } from "../interpreter/values.ts";
-import { type Expression, type Operation, type Step, keyOf, partsOf } from "../language/ast.ts";
-import { type Literal, constantIn, literalOf, stepInto } from "./constants.ts";
-import type { Budget, Shape, Stepped } from "./types.ts";
+import { type Expression, type Operation, type Access, keyOf, partsOf } from "../language/ast.ts";
+import { type ConstantValue, foldConstant, foldArgument, stepInto } from "./constants.ts";
+import type { Budget, StaticType, AccessResult } from "./types.ts";
 
 /** What a program is checked against. */
-export type Surroundings = {
+export type CheckerContext = {
   catalogue: Catalogue;
   /** The variables of the session, those that are no longer there with the reason; undefined without a session. */
   session?: ReadonlyMap<string, string | undefined> | undefined;
@@ -13,9 +13,9 @@ export type Surroundings = {
 };
 
 /** The names of comprehensions around an expression. */
-export type Bound = ReadonlyMap<string, Shape>;
+export type LoopVariables = ReadonlyMap<string, StaticType>;
 
-type Variable = { place: number | undefined; shape: Shape; constant?: Literal | undefined };
+type Variable = { place: number | undefined; shape: StaticType; constant?: ConstantValue | undefined };
 
 /** How much is looked at to know what variables hold: of one, and in all. What is beyond that is left to the run. */
 const [constantSize, budgetSize] = [2_000, 20_000];
@@ -25,7 +25,7 @@ export class Variables {
   readonly budget: Budget = { left: budgetSize };
   readonly #variables = new Map<string, Variable>();
 
-  constructor({ session }: Surroundings) {
+  constructor({ session }: CheckerContext) {
     for (const [name, gone] of session ?? []) {
       if (gone === undefined) this.#variables.set(name, { place: undefined, shape: {} });
     }
@@ -41,14 +41,14 @@ export class Variables {
 
   /** Gives a variable the value of an expression. */
   assign(name: string, value: Expression, variable: Omit<Variable, "constant">): void {
-    const literal = literalOf(value, (node) => this.known(node, new Map()));
+    const literal = foldArgument(value, (node) => this.known(node, new Map()));
     const isUnknown = literal.unknown.some((path) => path.length === 0);
     const constant = isUnknown || literal.size > constantSize ? undefined : literal;
     this.#variables.set(name, { ...variable, constant });
   }
 
   /** What a variable, or a part of it, is known to hold. */
-  known(node: Expression, bound: Bound): Literal | undefined {
+  known(node: Expression, bound: LoopVariables): ConstantValue | undefined {
     if (node.kind === "path") {
       let constant = this.known(node.of, bound);
       for (const step of node.steps) {
@@ -70,7 +70,7 @@ export class Variables {
  * What decides whether a part of a program is evaluated: conditions and comprehensions around it. Programs ask first for
  * what may not be there, so what they asked about is not held against them.
  */
-export class Guards {
+export class ConditionScope {
   readonly #around: (readonly string[])[] = [];
   readonly #mentioned = new Map<string, number>();
   readonly #tested = new Set<string>();
@@ -107,7 +107,7 @@ export class Guards {
   }
 
   /** Whether a step that cannot be made into a value of this shape may never be asked for. */
-  allow(stepped: Stepped, shape: Shape, of: Expression, key: string | number | undefined): boolean {
+  allow(stepped: AccessResult, shape: StaticType, of: Expression, key: string | number | undefined): boolean {
     if (shape.none || "length" in stepped) return !this.isCertain;
     if (shape.type !== undefined && "type" in stepped) return this.mentions(of);
     if (!shape.members || !("members" in stepped)) return false;
@@ -123,27 +123,27 @@ function namesIn(node: Expression, names: string[] = []): string[] {
 }
 
 /** What is known of a program's values before it runs. */
-export class Known {
+export class ConstantLookup {
   readonly #variables: Variables;
-  readonly #guards: Guards;
+  readonly #guards: ConditionScope;
 
-  constructor(variables: Variables, guards: Guards) {
+  constructor(variables: Variables, guards: ConditionScope) {
     this.#variables = variables;
     this.#guards = guards;
   }
 
   /** What a variable, or a part of it, holds; nothing where a condition around this asks about it. */
-  literal(node: Expression, bound: Bound): Literal | undefined {
+  literal(node: Expression, bound: LoopVariables): ConstantValue | undefined {
     return this.#guards.mentions(node) ? undefined : this.#variables.known(node, bound);
   }
 
   /** What an expression is, where that is one value. */
-  constant(node: Expression, bound: Bound): Constant | undefined {
-    return constantIn(node, (part) => this.literal(part, bound));
+  constant(node: Expression, bound: LoopVariables): Constant | undefined {
+    return foldConstant(node, (part) => this.literal(part, bound));
   }
 
   /** What a step asks for. */
-  key(step: Step, bound: Bound): string | number | undefined {
+  key(step: Access, bound: LoopVariables): string | number | undefined {
     if (step.kind === "member") return step.name;
     const key = this.constant(step.index, bound);
     return typeof key === "string" || typeof key === "number" ? key : undefined;

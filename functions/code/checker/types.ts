@@ -5,10 +5,10 @@ import type { typeOf } from "../interpreter/values.ts";
 
 export type Schema = z.core.JSONSchema.BaseSchema;
 /** What a value is, as messages say it. */
-export type Type = ReturnType<typeof typeOf>;
+export type TypeName = ReturnType<typeof typeOf>;
 
 /** What is known of a value before the program runs: nothing where it has no schema. */
-export type Shape = {
+export type StaticType = {
   schema?: Schema;
   definitions?: Record<string, Schema>;
   /** Of a page: how many items it holds at most. */
@@ -16,25 +16,25 @@ export type Shape = {
   /** Of a list: how many items it holds at most. */
   most?: number;
   /** Of what the program itself makes: what it is. */
-  type?: Type;
+  type?: TypeName;
   /** Whether the program itself made it None: no type is noted of that, as `and` may ask for it. */
   none?: true;
   /** Of a dict the program makes: its members, where all their names are known. */
-  members?: ReadonlyMap<string, Shape>;
+  members?: ReadonlyMap<string, StaticType>;
   /** Of a list the program writes out: its items. */
-  items?: readonly Shape[];
+  items?: readonly StaticType[];
   /** Of a list the program makes: what all items have in common. */
-  item?: Shape;
+  item?: StaticType;
 };
 
-const outputs = new WeakMap<Route, Shape>();
+const outputs = new WeakMap<Route, StaticType>();
 
 /** The shape of what a function answers, as its output schema says it. */
-export function outputOf(route: Route): Shape {
+export function outputOf(route: Route): StaticType {
   const known = outputs.get(route);
   if (known) return known;
   const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
-  const shape: Shape = { schema, definitions: schema.$defs ?? {} };
+  const shape: StaticType = { schema, definitions: schema.$defs ?? {} };
   outputs.set(route, shape);
   return shape;
 }
@@ -59,21 +59,24 @@ function findChoices(schema: Schema | boolean | undefined, definitions: Record<s
   return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
 }
 
-const typeNames = new Map<unknown, Type>([
+const typeNames = new Map<unknown, TypeName>([
   ["array", "list"],
   ["object", "dict"],
   ["integer", "number"],
 ]);
 
 /** What values a schema allows: undefined where that could be anything. */
-export function typesIn(schema: Schema | boolean, definitions: Record<string, Schema>): ReadonlySet<Type> | undefined {
+export function typesIn(
+  schema: Schema | boolean,
+  definitions: Record<string, Schema>,
+): ReadonlySet<TypeName> | undefined {
   const choices = choicesOf(schema, definitions);
   if (choices.length === 0) return undefined;
-  return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as Type))));
+  return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as TypeName))));
 }
 
 /** What a value may be, null left out; undefined where that could be anything. */
-export function typesOf({ type, schema, definitions = {} }: Shape): ReadonlySet<Type> | undefined {
+export function typesOf({ type, schema, definitions = {} }: StaticType): ReadonlySet<TypeName> | undefined {
   if (type !== undefined) return new Set([type]);
   return schema === undefined ? undefined : typesIn(schema, definitions);
 }
@@ -82,11 +85,11 @@ export function typesOf({ type, schema, definitions = {} }: Shape): ReadonlySet<
  * The shape of a step into a value, or why it cannot be made: the names that are there, what the value is, how many items
  * it has, or a sentence of what is wrong with the index or key.
  */
-export type Stepped = { shape: Shape } | Misstep;
-export type Misstep = { members: () => string[] } | { type: string } | { length: number } | { index: string };
+export type AccessResult = { shape: StaticType } | InvalidAccess;
+export type InvalidAccess = { members: () => string[] } | { type: string } | { length: number } | { index: string };
 
 /** Follows a member's name; an open dict may have any. */
-export function memberShape(shape: Shape, name: string): Stepped {
+export function memberShape(shape: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = shape;
   if (type !== undefined && type !== "dict") return { type };
   if (members) {
@@ -112,7 +115,7 @@ export function memberShape(shape: Shape, name: string): Stepped {
 }
 
 /** Follows an index into a list; a dict has none. */
-export function itemShape(shape: Shape): Stepped {
+export function itemShape(shape: StaticType): AccessResult {
   const { definitions = {}, type, item } = shape;
   if (type !== undefined) return type === "list" ? { shape: item ?? {} } : { type };
   const choices = choicesOf(shape.schema, definitions);
@@ -128,37 +131,37 @@ const typeName = ({ type }: Schema): string => {
 };
 
 /** Whether a dict of this shape is a page, whose items are what a comprehension is to go over. */
-export const isPage = (shape: Shape): boolean =>
+export const isPage = (shape: StaticType): boolean =>
   choicesOf(shape.schema, shape.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);
 
 /** What may still be looked at to know shapes: a program can put one value into another any number of times. */
 export type Budget = { left: number };
 
-const shapes = new Map<Type, Shape>([
-  ...(["boolean", "number", "string"] as const).map((type): [Type, Shape] => [type, { type }]),
+const shapes = new Map<TypeName, StaticType>([
+  ...(["boolean", "number", "string"] as const).map((type): [TypeName, StaticType] => [type, { type }]),
   ["null", { none: true }],
 ]);
 
 /** What a value of this type is, if nothing else is known. */
-export const shapeOfType = (type: Type): Shape => shapes.get(type) ?? {};
+export const shapeOfType = (type: TypeName): StaticType => shapes.get(type) ?? {};
 
 /** A dict the program writes: its members are known where all their names are. */
-export function dictShape(members: readonly (readonly [string | undefined, Shape])[]): Shape {
-  const shapes = new Map<string, Shape>();
+export function dictShape(members: readonly (readonly [string | undefined, StaticType])[]): StaticType {
+  const shapes = new Map<string, StaticType>();
   for (const [key, shape] of members) if (key !== undefined) shapes.set(key, shape);
   return shapes.size === members.length ? { type: "dict", members: shapes } : { type: "dict" };
 }
 
 /** A list the program writes out. */
-export function listShape(items: readonly Shape[], budget: Budget): Shape {
+export function listShape(items: readonly StaticType[], budget: Budget): StaticType {
   const [first = {}, ...others] = items;
   let item = first;
-  for (const other of others) item = shared(item, other, budget);
+  for (const other of others) item = commonType(item, other, budget);
   return { type: "list", most: items.length, items, item };
 }
 
 /** What two shapes have in common. */
-export function shared(a: Shape, b: Shape, budget: Budget): Shape {
+export function commonType(a: StaticType, b: StaticType, budget: Budget): StaticType {
   if (a === b) return a;
   budget.left -= 1;
   if (budget.left < 0) return {};
@@ -170,21 +173,25 @@ export function shared(a: Shape, b: Shape, budget: Budget): Shape {
   }
   const { type } = a;
   if (type === undefined || type !== b.type) return {};
-  if (type === "list") return { type, ...most, item: shared(a.item ?? {}, b.item ?? {}, budget) };
-  const members = type === "dict" ? sharedMembers(a, b, budget) : undefined;
+  if (type === "list") return { type, ...most, item: commonType(a.item ?? {}, b.item ?? {}, budget) };
+  const members = type === "dict" ? commonMembers(a, b, budget) : undefined;
   return { type, ...(members ? { members } : {}) };
 }
 
 /** The members of two dicts that have the same names. */
-function sharedMembers({ members: a }: Shape, { members: b }: Shape, budget: Budget): Map<string, Shape> | undefined {
+function commonMembers(
+  { members: a }: StaticType,
+  { members: b }: StaticType,
+  budget: Budget,
+): Map<string, StaticType> | undefined {
   if (!a || a.size !== b?.size) return undefined;
   budget.left -= a.size;
   if (budget.left < 0) return undefined;
-  const members = new Map<string, Shape>();
+  const members = new Map<string, StaticType>();
   for (const [name, shape] of a) {
     const other = b.get(name);
     if (!other) return undefined;
-    members.set(name, shared(shape, other, budget));
+    members.set(name, commonType(shape, other, budget));
   }
   return members;
 }

@@ -1,12 +1,12 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
-import { among, noItem } from "../interpreter/values.ts";
+import { didYouMean, noItem } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
-import type { Mistake } from "../language/errors.ts";
+import type { Diagnostic } from "../language/errors.ts";
 import { builtinHintOf, methodHintOf } from "../language/hints.ts";
 import { clip } from "../language/messages.ts";
-import { nearest } from "../language/spelling.ts";
-import type { Misstep } from "./types.ts";
+import { closestName } from "../language/spelling.ts";
+import type { InvalidAccess } from "./types.ts";
 
 /** The verbs of other APIs for those of ours. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
@@ -23,7 +23,7 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
 const readChars = 100;
 
 /** The mistake of a call whose function is not there: names the one that was meant, else those that are close to it. */
-export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Mistake {
+export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
   const { name, at } = call;
   const mistake = { code: "unknown_function", at };
   const [root = "", ...members] = name.split(".");
@@ -52,12 +52,12 @@ const snake = (name: string): string =>
 
 function meantBy(name: string, names: readonly string[]): string | undefined {
   const plain = snake(name);
-  const close = nearest(plain, names);
+  const close = closestName(plain, names);
   if (close !== undefined) return close;
   const [, inner] = /^[^.]+\.(.+\..+)$/.exec(plain) ?? [];
-  const within = inner === undefined ? undefined : nearest(inner, names);
+  const within = inner === undefined ? undefined : closestName(inner, names);
   if (within !== undefined) return within;
-  const namespace = nearest(namespaceOf(plain), new Set(names.map(namespaceOf)));
+  const namespace = closestName(namespaceOf(plain), new Set(names.map(namespaceOf)));
   const here = names.filter((candidate) => namespaceOf(candidate) === namespace);
   const verb = verbOf(plain);
   const found = withVerb(verb, here) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
@@ -102,7 +102,7 @@ const knownVerbs = new Set(verbs.flatMap(([ours, others]) => [ours, ...others]))
 /** Those of the namespace that was meant, with their arguments; else those with a word of the name in theirs. */
 function candidates(name: string, catalogue: Catalogue): string {
   const names = [...catalogue.keys()];
-  const namespace = nearest(namespaceOf(name), new Set(names.map(namespaceOf)));
+  const namespace = closestName(namespaceOf(name), new Set(names.map(namespaceOf)));
   const among = [...catalogue.values()].filter(({ route }) => namespaceOf(route.name) === namespace);
   if (among.length > 0) return `Those of ${namespace} are: ${among.map((fn) => signatureOf(fn)).join(", ")}.`;
   const words = wordsOf(snake(name)).filter((word) => word.length > 2 && !knownVerbs.has(word));
@@ -111,10 +111,14 @@ function candidates(name: string, catalogue: Catalogue): string {
 }
 
 /** What a program may name where it stands: variables, those of its session that are gone, and functions. */
-type Known = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
+type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
 /** What is wrong with a name that no variable has; `members` are those that are read of it. */
-export function noVariable(name: string, members: readonly string[], { variables, gone, catalogue }: Known): string {
+export function noVariable(
+  name: string,
+  members: readonly string[],
+  { variables, gone, catalogue }: NamesInScope,
+): string {
   const sentence = `There is no variable ${clip(name)}.`;
   if (gone !== undefined) return `${sentence} ${gone}`;
   const dotted = [name, ...members.slice(0, 5)];
@@ -123,13 +127,14 @@ export function noVariable(name: string, members: readonly string[], { variables
   if (called !== undefined) {
     return `${called} is a function: a call needs its arguments in brackets, \`${callOf(called, catalogue)}\`.`;
   }
-  const meant = nearest(name, variables);
+  const meant = closestName(name, variables);
   if (meant !== undefined) return `${sentence} Did you mean ${meant}?`;
   const names = [...catalogue.keys()];
   const namespace = prefixes.find((prefix) => names.some((other) => other.startsWith(`${prefix}.`)));
   if (namespace === undefined) return `${sentence} Give it a value before this, or put text in quotes.`;
   const there = names.filter((other) => other.startsWith(`${namespace}.`));
-  const likely = nearest(dotted.join("."), there) ?? there.find((other) => other.endsWith(".list")) ?? there[0] ?? "";
+  const likely =
+    closestName(dotted.join("."), there) ?? there.find((other) => other.endsWith(".list")) ?? there[0] ?? "";
   return `${sentence} A call needs its arguments in brackets: \`${callOf(likely, catalogue)}\`.`;
 }
 
@@ -141,11 +146,12 @@ function callOf(name: string, catalogue: Catalogue): string {
 }
 
 /** What is wrong with a step into a value, by a key as far as that is known; `of` is how the program calls the value. */
-export function misstep(stepped: Misstep, key: string | number | undefined, of: string): string {
+export function invalidAccess(stepped: InvalidAccess, key: string | number | undefined, of: string): string {
   const step = clip(String(key));
   if ("index" in stepped) return stepped.index;
   if ("length" in stepped) return noItem(of, stepped.length, step);
-  if ("members" in stepped) return `${of} has no member ${step}.${among(String(key), stepped.members(), "members")}`;
+  if ("members" in stepped)
+    return `${of} has no member ${step}.${didYouMean(String(key), stepped.members(), "members")}`;
   if (stepped.type === "list") return `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`;
   const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${step}`;
   return `${of} is a ${stepped.type}, which has no ${what}.`;

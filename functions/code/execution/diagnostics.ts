@@ -2,7 +2,7 @@ import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
 import type { ProgramError } from "../envelope.ts";
 import type { Position } from "../language/ast.ts";
-import type { Mistake } from "../language/errors.ts";
+import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 
 const shownMistakes = 5;
@@ -16,7 +16,11 @@ const shownDetails = 20;
  * What a caller reads about the first mistake: the sentence, the function's signature with types, and the line
  * with a caret. Up to four more mistakes follow with their sentences, so that one turn can mend them all.
  */
-export function explain([first, ...rest]: [Mistake, ...Mistake[]], source: string, catalogue: Catalogue): ProgramError {
+export function explain(
+  [first, ...rest]: [Diagnostic, ...Diagnostic[]],
+  source: string,
+  catalogue: Catalogue,
+): ProgramError {
   const { code, message, at, detail } = first;
   const fn = first.function === undefined ? undefined : catalogue.get(first.function);
   const lines = [clip(message, firstChars), ...(fn ? [`Use: ${signatureOf(fn, true)}`] : []), pointAt(source, at)];

@@ -4,21 +4,21 @@ import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
 import type { Program } from "../language/ast.ts";
-import { LanguageError, type Mistake } from "../language/errors.ts";
+import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { parse } from "../language/parser.ts";
-import { Purse, unitsToRead } from "../sessions/charges.ts";
+import { RequestCharges, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
 import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
 import { accountsIn, dryRun } from "./dry-run.ts";
-import type { Holdings } from "./held-permissions.ts";
-import { type Evaluation, evaluate } from "./program.ts";
-import { type Losses, keepVariables } from "./session-variables.ts";
+import type { PermissionSnapshot } from "./held-permissions.ts";
+import { type Evaluation, runProgram } from "./program.ts";
+import { type UnsavedVariables, saveVariables } from "./session-variables.ts";
 import type { Withheld } from "./withheld-answers.ts";
 
 /** What is left of a program that ran: its session with what that did not keep, and whether it may be sent again as it is. */
-type Left = { sessionId: string | undefined; losses: Losses | undefined; isKeyed: boolean };
+type Left = { sessionId: string | undefined; losses: UnsavedVariables | undefined; isKeyed: boolean };
 
 /** Failures that are not the program's: the same again may do. */
 const passing = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
@@ -28,7 +28,7 @@ const shownNames = 5;
  * The answer of a program that ran; where it failed after it had changed something, the error ends with what stands, and
  * what is to be done about it.
  */
-function withAftermath({ responses, completed, error }: Evaluation, left: Left) {
+function withPartialFailure({ responses, completed, error }: Evaluation, left: Left) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
@@ -77,10 +77,10 @@ export type Run = {
 };
 
 /** A program that ran, what its caller held in the accounts it is about, and which answers are stored nowhere. */
-export type Ran = { envelope: CodeResponse; holdings: Holdings; withheld: Withheld };
+export type ProgramResult = { envelope: CodeResponse; holdings: PermissionSnapshot; withheld: Withheld };
 
 /** The envelope of a program that is not to run; or what runs it. */
-type Prepared = { envelope: CodeResponse } | { run: () => Promise<Ran> };
+type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult> };
 
 /**
  * Runs a program: parses it, checks every call, and only if nothing is wrong runs them. Whatever is wrong with the
@@ -96,7 +96,7 @@ export async function execute(run: Run, door: Door): Promise<CodeResponse> {
  * Parses and checks a program, and charges what it costs beside what its request has paid already: 429. Nothing is
  * written by then.
  */
-export async function prepare(run: Run, door: Door, purse = new Purse(door)): Promise<Prepared> {
+export async function prepare(run: Run, door: Door, purse = new RequestCharges(door)): Promise<Prepared> {
   const { id: principalId } = await door.authenticate();
   const { code, requestId, sessionId } = run;
   const place = sessionId === undefined ? undefined : { table: door.table, principalId, sessionId, now: door.now };
@@ -114,10 +114,10 @@ export async function prepare(run: Run, door: Door, purse = new Purse(door)): Pr
 async function runChecked(
   { code, requestId, sessionId, key, readOnly }: Run,
   door: Door,
-  { checked, place, session, purse }: Read & { place: SessionPlace | undefined; purse: Purse },
-): Promise<Ran> {
+  { checked, place, session, purse }: Read & { place: SessionPlace | undefined; purse: RequestCharges },
+): Promise<ProgramResult> {
   const { score } = checked;
-  const evaluation = await evaluate(
+  const evaluation = await runProgram(
     checked,
     { ...door, paid: true, table: gathered(door.table) },
     {
@@ -129,8 +129,8 @@ async function runChecked(
   );
   const { lastValue, completed, holdings, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
-  const losses = place ? await keepVariables(place, use, door, purse) : undefined;
-  const { responses, error } = withAftermath(evaluation, { sessionId, losses, isKeyed: key !== undefined });
+  const losses = place ? await saveVariables(place, use, door, purse) : undefined;
+  const { responses, error } = withPartialFailure(evaluation, { sessionId, losses, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, score, {
     ...(error ? { status: "failed" } : {}),
     result: { last_value: lastValue },
@@ -150,7 +150,7 @@ async function read({ code, readOnly }: Run, place: SessionPlace | undefined): P
     program = parse(code);
   } catch (error) {
     if (!(error instanceof LanguageError)) throw error;
-    return { checked: { steps: [], sites: new Map(), mistakes: [error.mistake] satisfies Mistake[], score: 0 } };
+    return { checked: { steps: [], sites: new Map(), mistakes: [error.diagnostic] satisfies Diagnostic[], score: 0 } };
   }
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });
   if (!place || !checked.mistakes.some(({ code }) => code === "unknown_variable")) return { checked };

@@ -22,20 +22,20 @@ export const Held = z.object({
 export type Held = z.output<typeof Held>;
 
 /** What the calls of a program were allowed by. */
-export type Holdings = {
+export type PermissionSnapshot = {
   /** Account by account: all of it, should it change on the way. */
   accounts: Map<string, { everything: boolean; grants: Map<string, HeldGrant> }>;
   /** Whether something was read that may leave what the caller sees while they hold what they hold. */
   mayLeave: boolean;
 };
 
-export const noHoldings = (): Holdings => ({ accounts: new Map(), mayLeave: false });
+export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), mayLeave: false });
 
 /** More accounts are not looked at for an answer that was given before. */
 const mostAccounts = 20;
 
 /** Notes what a call was allowed by. */
-export function noteCall(holdings: Holdings, route: Route, { input, output, permissions }: Outcome): void {
+export function noteCall(holdings: PermissionSnapshot, route: Route, { input, output, permissions }: Outcome): void {
   const accountId = accountIn(input);
   const shown = accountsShown(route, output);
   if (accountId !== undefined) {
@@ -45,7 +45,7 @@ export function noteCall(holdings: Holdings, route: Route, { input, output, perm
   else holdings.mayLeave ||= !isOfCaller.test(route.name);
 }
 
-function noteHeld({ accounts }: Holdings, accountId: string, { everything, grants }: Permissions): void {
+function noteHeld({ accounts }: PermissionSnapshot, accountId: string, { everything, grants }: Permissions): void {
   const held = accounts.get(accountId) ?? { everything: false, grants: new Map() };
   held.everything ||= everything;
   for (const grant of grants) held.grants.set(grant.id, grant);
@@ -68,7 +68,7 @@ const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissio
   access === "read" && capability !== null && typeof scope !== "function" && !covers(permissions, capability, []);
 
 /** What was held, as it is kept; undefined where an answer is not to be given again by that. */
-export function heldOf({ accounts, mayLeave }: Holdings): Held[] | undefined {
+export function heldOf({ accounts, mayLeave }: PermissionSnapshot): Held[] | undefined {
   if (mayLeave || accounts.size > mostAccounts) return undefined;
   return [...accounts].map(([account_id, { everything, grants }]) => ({
     account_id,

@@ -4,13 +4,13 @@ import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.
 import { type Door, invoke } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
-import type { Checked, Site, Step } from "../checker/checker.ts";
+import type { Checked, Site, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
 import type { Call, Position } from "../language/ast.ts";
-import { LanguageError, type Mistake } from "../language/errors.ts";
-import { type Holdings, noHoldings, noteCall } from "./held-permissions.ts";
+import { LanguageError, type Diagnostic } from "../language/errors.ts";
+import { type PermissionSnapshot, emptySnapshot, noteCall } from "./held-permissions.ts";
 import { responsesOf, shownValue, tooLarge } from "./responses.ts";
-import { type Failed, type Outcome, type Perform, runSteps } from "./scheduler.ts";
+import { type Failed, type ProgramOutcome, type Perform, runSteps } from "./scheduler.ts";
 import { type Withheld, noteAnswer } from "./withheld-answers.ts";
 
 export const budgetMs = 20_000;
@@ -24,15 +24,15 @@ export type Evaluation = {
   lastValue: unknown;
   error?: ProgramError;
   /** The steps that completed, with their values. */
-  completed: { step: Step; value: unknown }[];
+  completed: { step: CheckedStatement; value: unknown }[];
   /** What the calls were allowed by. */
-  holdings: Holdings;
+  holdings: PermissionSnapshot;
   /** The calls whose answers are stored nowhere. */
   withheld: Withheld;
 };
 
 export type EvaluateOptions = {
-  explain: (mistake: Mistake) => ProgramError;
+  explain: (mistake: Diagnostic) => ProgramError;
   /** What the idempotency keys of the calls are made from. */
   key?: string | undefined;
   session?: ReadonlyMap<string, unknown>;
@@ -42,13 +42,13 @@ export type EvaluateOptions = {
 };
 
 /** Runs the checked steps of a program, each call through `invoke` like a REST request. */
-export async function evaluate(
+export async function runProgram(
   { steps, sites }: Pick<Checked, "steps" | "sites">,
   door: Door,
   { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
 ): Promise<Evaluation> {
   const deadline = door.now().getTime() + budgetMs;
-  const holdings = noHoldings();
+  const holdings = emptySnapshot();
   const withheld: Withheld = new Map();
   const siteOf = (call: Call): Site => {
     const site = sites.get(call);
@@ -100,7 +100,10 @@ const keyOf = (key: string, index: number, path: readonly number[]): string =>
  * The value of the last statement that holds a call, or of the last line where that is no assignment; of a program that
  * failed the last value that a call brought.
  */
-function lastOf(steps: readonly Step[], { ran, values, failure }: Outcome): { value: unknown; at: Position } {
+function lastOf(
+  steps: readonly CheckedStatement[],
+  { ran, values, failure }: ProgramOutcome,
+): { value: unknown; at: Position } {
   const start = { line: 1, column: 1 };
   if (failure) {
     const last = ran.findLast((one) => "value" in one);
@@ -110,14 +113,15 @@ function lastOf(steps: readonly Step[], { ran, values, failure }: Outcome): { va
   return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
 }
 
-const isOutOfTime = (error: unknown): boolean => error instanceof LanguageError && error.mistake.code === "out_of_time";
+const isOutOfTime = (error: unknown): boolean =>
+  error instanceof LanguageError && error.diagnostic.code === "out_of_time";
 
 const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
 
 /** What ended a program, as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
-function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Mistake {
-  if (error instanceof LanguageError) return error.mistake;
+function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Diagnostic {
+  if (error instanceof LanguageError) return error.diagnostic;
   const call = failed?.call;
   const at = call?.at ?? { line: 1, column: 1 };
   const name = call?.name ?? "The program";

@@ -9,16 +9,16 @@ import { Problem } from "../../../shared/core/errors.ts";
 import { claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
 import type { Door } from "../../../shared/http/invoke.ts";
 import { CodeResponse } from "../envelope.ts";
-import { Purse, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
-import { type Ran, type Run, prepare } from "./execute.ts";
+import { RequestCharges, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
+import { type ProgramResult, type Run, prepare } from "./execute.ts";
 import { Held, heldOf, stillHolds } from "./held-permissions.ts";
 
 /** A text as it is stored: as it is, or Brotli (RFC 7932) in base64. */
-const Packed = z.union([z.object({ text: z.string() }), z.object({ brotli: z.string() })]);
-type Packed = z.output<typeof Packed>;
+const StoredText = z.union([z.object({ text: z.string() }), z.object({ brotli: z.string() })]);
+type StoredText = z.output<typeof StoredText>;
 
-const compress = promisify(brotliCompress);
-const decompress = promisify(brotliDecompress);
+const brotli = promisify(brotliCompress);
+const unbrotli = promisify(brotliDecompress);
 
 /** Below this a text is stored as it is. */
 const plainChars = 700;
@@ -29,16 +29,16 @@ const packedLimitChars = 380_000;
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Packs a text for one item of the table; undefined where it does not fit into one. */
-export async function pack(text: string): Promise<Packed | undefined> {
+export async function compressText(text: string): Promise<StoredText | undefined> {
   if (text.length <= plainChars) return { text };
-  const brotli = (await compress(text, options)).toString("base64");
-  return brotli.length <= packedLimitChars ? { brotli } : undefined;
+  const encoded = (await brotli(text, options)).toString("base64");
+  return encoded.length <= packedLimitChars ? { brotli: encoded } : undefined;
 }
 
 /** The text that was packed. */
-export async function unpack(stored: unknown): Promise<string> {
-  const packed = Packed.parse(stored);
-  return "text" in packed ? packed.text : (await decompress(Buffer.from(packed.brotli, "base64"))).toString();
+export async function restoreText(stored: unknown): Promise<string> {
+  const packed = StoredText.parse(stored);
+  return "text" in packed ? packed.text : (await unbrotli(Buffer.from(packed.brotli, "base64"))).toString();
 }
 
 /** What was answered, and whether an earlier request that asked for the same had been answered so. */
@@ -58,9 +58,13 @@ type Stored = z.output<typeof Stored>;
  * does so in place of the id, for a day, and for one program only: 422 for another once it has begun to run. While the
  * first still runs, 409 `idempotency_in_flight`. A dry run has nothing to repeat.
  */
-export async function executeOnce(run: Omit<Run, "key">, door: Door, idempotencyKey?: string): Promise<Answered> {
+export async function executeIdempotently(
+  run: Omit<Run, "key">,
+  door: Door,
+  idempotencyKey?: string,
+): Promise<Answered> {
   const named = idempotencyKey === undefined ? byRequestId(run) : byHeader(run, idempotencyKey);
-  const purse = new Purse(door);
+  const purse = new RequestCharges(door);
   const weigh = (chars: number): Promise<void> => purse.pay(unitsToRead(chars));
   const keyed = { ...named, principal: await door.authenticate(), now: door.now(), weigh };
   const found = run.dryRun ? undefined : await findAnswer(door.table, keyed);
@@ -85,15 +89,15 @@ export async function executeOnce(run: Omit<Run, "key">, door: Door, idempotency
   }
 }
 
-const answered = ({ envelope }: Pick<Ran, "envelope">): Answered => ({
+const answered = ({ envelope }: Pick<ProgramResult, "envelope">): Answered => ({
   envelope: CodeResponse.parse(envelope),
   replayed: false,
 });
 
-const readStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await unpack(answer)));
+const readStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
 /** Whether the caller may be answered with it; the accounts it is about are looked at, and charged but for the first. */
-async function counts({ held }: Stored, door: Door, purse: Purse): Promise<boolean> {
+async function counts({ held }: Stored, door: Door, purse: RequestCharges): Promise<boolean> {
   await purse.pay(held.length - 1);
   return stillHolds(held, door);
 }
@@ -121,18 +125,22 @@ function byHeader(run: Run, key: string) {
   return { route, key, callKey: `${route.name}/${key}/${programOf(run)}`, input };
 }
 
-type Keeping = Pick<Door, "table" | "log"> & { purse: Purse; tellsSecret: boolean };
+type Keeping = Pick<Door, "table" | "log"> & { purse: RequestCharges; tellsSecret: boolean };
 
 /**
  * Stores the envelope of a program that completed; lets go of the claim where it failed, or is not to be stored. One with
  * a secret is never stored: who sent a header is told so (409), else the program runs again. What is handed out for a
  * short time is handed out anew, and so is what may leave what the caller sees. Nothing here makes a program fail.
  */
-async function keep(ran: Ran, claim: Claim & { letGo: () => Promise<void> }, keeping: Keeping): Promise<void> {
+async function keep(
+  ran: ProgramResult,
+  claim: Claim & { letGo: () => Promise<void> },
+  keeping: Keeping,
+): Promise<void> {
   const isSecret = [...ran.withheld.values()].includes("secret");
   const isTold = ran.envelope.status === "completed" && keeping.tellsSecret && isSecret;
   try {
-    const packed = await packedOf(ran, keeping);
+    const packed = await storedTextOf(ran, keeping);
     if (!packed && !isTold) return await claim.letGo();
     await keeping.table.attempt(claim.settleWith(packed));
   } catch (error) {
@@ -142,11 +150,14 @@ async function keep(ran: Ran, claim: Claim & { letGo: () => Promise<void> }, kee
 }
 
 /** An envelope as it is to be stored, which is paid for; undefined where it is not, or there is no room for what it costs. */
-async function packedOf({ envelope, holdings, withheld }: Ran, { purse }: Keeping): Promise<Packed | undefined> {
+async function storedTextOf(
+  { envelope, holdings, withheld }: ProgramResult,
+  { purse }: Keeping,
+): Promise<StoredText | undefined> {
   const held = heldOf(holdings);
   const isStored = envelope.status === "completed" && envelope.responses.length > 0 && withheld.size === 0;
   if (!isStored || !held) return undefined;
-  const packed = await pack(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
+  const packed = await compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
   try {
     if (packed) await purse.pay(unitsToWrite(JSON.stringify(packed).length));
     return packed;

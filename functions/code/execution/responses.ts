@@ -1,8 +1,8 @@
-import type { Site, Step } from "../checker/checker.ts";
+import type { Site, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
 import type { Call, Position } from "../language/ast.ts";
-import { LanguageError, type Mistake } from "../language/errors.ts";
-import type { Outcome } from "./scheduler.ts";
+import { LanguageError, type Diagnostic } from "../language/errors.ts";
+import type { ProgramOutcome } from "./scheduler.ts";
 
 export const resultLimitBytes = 1_048_576;
 /** Escaped, an answer may be as many times as long: with all the rest it stays below the 6 MB that a Lambda may answer. */
@@ -13,8 +13,8 @@ const mostEscaped = 2.25;
  * reached. What the answer has no room for is replaced by how much is missing and how to ask for less.
  */
 export function responsesOf(
-  { ran, failure }: Outcome,
-  steps: readonly Step[],
+  { ran, failure }: ProgramOutcome,
+  steps: readonly CheckedStatement[],
   siteOf: (call: Call) => Site,
   error: ProgramError | undefined,
 ): CallResponse[] {
@@ -64,7 +64,7 @@ export function shownValue(value: unknown): unknown {
 }
 
 /** Why a value is no result of a program: it takes more room than an answer has; undefined where it fits. */
-export function tooLarge(value: unknown, at: Position): Mistake | undefined {
+export function tooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;
   const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most: let the last line pick what you need, as in [x.id for x in page.items], go over fewer items, or ask for a smaller page_size.`;

@@ -1,10 +1,10 @@
-import type { Step } from "../checker/checker.ts";
+import type { CheckedStatement } from "../checker/checker.ts";
 import { stepLimit } from "../interpreter/budget.ts";
 import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
 
 /** A call that ran, and what came of it; of one that failed, with what it was given. */
-type Ran = { call: Call; value: unknown } | Failed;
+type CallResult = { call: Call; value: unknown } | Failed;
 export type Failed = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
 
 /** Makes a call; throws what it fails with. */
@@ -20,10 +20,10 @@ type RunOptions = {
 };
 
 /** What came of a program: its calls in source order, the values of the statements that completed, and what ended it. */
-export type Outcome = { ran: Ran[]; values: unknown[]; failure?: { step: number; error: unknown } };
+export type ProgramOutcome = { ran: CallResult[]; values: unknown[]; failure?: { step: number; error: unknown } };
 
 /** Where calls are noted, and whether something before them has failed by now. */
-type Lane = { ran: Ran[]; isOver: () => boolean };
+type StepLog = { ran: CallResult[]; isOver: () => boolean };
 
 /** Ends what comes after a failure: it is not to be started. */
 class Over extends Error {}
@@ -36,9 +36,9 @@ type Done = { completed: boolean };
  * reads what a later write has changed, and what comes of it is what comes of running them one after another. After a
  * failure nothing that stands later is begun, and what later reads have brought already is left out.
  */
-export async function runSteps(steps: readonly Step[], options: RunOptions): Promise<Outcome> {
+export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
   const limits = { slots: slotsOf(options.atOnce), work: { steps: stepLimit } };
-  const lanes: Ran[][] = [];
+  const lanes: CallResult[][] = [];
   const values: unknown[] = [];
   const failures = new Map<number, unknown>();
   let first = Number.POSITIVE_INFINITY;
@@ -49,7 +49,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
     const isBarrier = writes || options.atOnce === 1;
     const needed = [...needs.values()].flatMap((index) => done[index ?? -1] ?? []);
     const wanted: Promise<unknown>[] = isBarrier ? [before] : [written, ...needed];
-    const lane: Lane = { ran: (lanes[place] = []), isOver: () => first < place };
+    const lane: StepLog = { ran: (lanes[place] = []), isOver: () => first < place };
     const run = async (): Promise<Done> => {
       await Promise.all(wanted);
       if (lane.isOver()) return { completed: false };
@@ -58,7 +58,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       );
       const scope: Scope = { variables, work: limits.work };
       try {
-        values[place] = await drive(evaluate(statement.value, scope), lane, { ...options, ...limits });
+        values[place] = await runToEnd(evaluate(statement.value, scope), lane, { ...options, ...limits });
         return { completed: true };
       } catch (error) {
         if (!(error instanceof Over)) {
@@ -85,7 +85,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
 type Machine = RunOptions & { slots: Slots };
 
 /** Drives an evaluation to its end, and makes the calls it asks for. */
-async function drive<T>(run: Evaluation<T>, lane: Lane, machine: Machine): Promise<T> {
+async function runToEnd<T>(run: Evaluation<T>, lane: StepLog, machine: Machine): Promise<T> {
   let given: unknown;
   for (;;) {
     const next = run.next(given);
@@ -95,7 +95,7 @@ async function drive<T>(run: Evaluation<T>, lane: Lane, machine: Machine): Promi
   }
 }
 
-async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: Lane, machine: Machine): Promise<unknown> {
+async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: StepLog, machine: Machine): Promise<unknown> {
   const free = await machine.slots();
   try {
     if (lane.isOver()) throw new Over();
@@ -113,21 +113,21 @@ async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: Lane, m
 /** The items of a comprehension: at the same time where they only read, else one after another. */
 async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
-  lane: Lane,
+  lane: StepLog,
   machine: Machine,
 ): Promise<unknown[][]> {
   const results: unknown[][] = [];
   if (machine.atOnce === 1 || calls.some(machine.writes)) {
-    for (const run of runs) results.push(await drive(run, lane, machine));
+    for (const run of runs) results.push(await runToEnd(run, lane, machine));
     return results;
   }
   let first = Number.POSITIVE_INFINITY;
-  const lanes = runs.map((_, place): Lane => ({ ran: [], isOver: () => first < place || lane.isOver() }));
+  const lanes = runs.map((_, place): StepLog => ({ ran: [], isOver: () => first < place || lane.isOver() }));
   const settled = await Promise.allSettled(
     lanes.map(async (inner, place) => {
       const run = runs[place];
       try {
-        return run ? await drive(run, inner, machine) : [];
+        return run ? await runToEnd(run, inner, machine) : [];
       } catch (error) {
         first = Math.min(first, place);
         throw error;

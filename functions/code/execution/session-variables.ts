@@ -1,11 +1,11 @@
 import { Problem } from "../../../shared/core/errors.ts";
 import type { Door } from "../../../shared/http/invoke.ts";
-import type { Step } from "../checker/checker.ts";
+import type { CheckedStatement } from "../checker/checker.ts";
 import type { NotKept } from "../envelope.ts";
 import { clip } from "../language/messages.ts";
-import { type Purse, unitsToWrite } from "../sessions/charges.ts";
+import { type RequestCharges, unitsToWrite } from "../sessions/charges.ts";
 import {
-  type Kept,
+  type StoredVariable,
   type Session,
   type SessionPlace,
   reasonOf,
@@ -16,7 +16,7 @@ import { type Withheld, withheldSteps } from "./withheld-answers.ts";
 
 /** What a program did with its session. */
 type Use = {
-  completed: readonly { step: Step; value: unknown }[];
+  completed: readonly { step: CheckedStatement; value: unknown }[];
   withheld: Withheld;
   /** The session as it was loaded, if its variables were used. */
   session: Session | undefined;
@@ -25,7 +25,7 @@ type Use = {
 };
 
 /** The variables that were not kept: their number where not all of them are named. */
-export type Losses = { not_kept: NotKept[]; not_kept_total?: number };
+export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
 const namedLosses = 20;
 
@@ -33,12 +33,12 @@ const namedLosses = 20;
  * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
  * may hold a secret that a call answered are never kept. Answers what was not kept: nothing here makes a program fail.
  */
-export async function keepVariables(
+export async function saveVariables(
   place: SessionPlace,
   { completed, withheld, session, readOnly }: Use,
   { log }: Pick<Door, "log">,
-  purse: Purse,
-): Promise<Losses | undefined> {
+  purse: RequestCharges,
+): Promise<UnsavedVariables | undefined> {
   const changes = changesOf(completed, withheld);
   const names = [...changes.keys()];
   const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
@@ -65,20 +65,20 @@ export async function keepVariables(
   }
 }
 
-function lossesOf(losses: readonly NotKept[]): Losses | undefined {
+function lossesOf(losses: readonly NotKept[]): UnsavedVariables | undefined {
   if (losses.length === 0) return undefined;
   const named = losses.slice(0, namedLosses).map((loss) => ({ ...loss, name: clip(loss.name) }));
   return { not_kept: named, ...(losses.length > namedLosses ? { not_kept_total: losses.length } : {}) };
 }
 
 /** The last value of each name; what was named before the program forgot its session is forgotten with it. */
-function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, Kept> {
+function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, StoredVariable> {
   const isWithheld = withheldSteps(
     completed.map(({ step }) => step),
     withheld,
   );
   const ended = completed.findLastIndex(({ step }) => step.sites.some(({ call }) => call.name === "auth.session.end"));
-  const changes = new Map<string, Kept>();
+  const changes = new Map<string, StoredVariable>();
   for (const [place, { step, value }] of completed.entries()) {
     const { target } = step.statement;
     if (place <= ended || target === undefined) continue;

@@ -1,6 +1,6 @@
 import type { Route } from "../../../shared/http/route.ts";
 import { holdsSecret } from "../../../shared/http/shown-once.ts";
-import type { Step } from "../checker/checker.ts";
+import type { CheckedStatement } from "../checker/checker.ts";
 import type { Call } from "../language/ast.ts";
 
 /** The calls of a program whose answers are stored nowhere, as they held a secret, or an address that is a key itself. */
@@ -13,7 +13,10 @@ export function noteAnswer(withheld: Withheld, call: Call, route: Route, output:
 }
 
 /** Which of these steps, the first ones of a program, have a value that may hold what such a call answered. */
-export function withheldSteps(steps: readonly Pick<Step, "sites" | "needs">[], withheld: Withheld): boolean[] {
+export function withheldSteps(
+  steps: readonly Pick<CheckedStatement, "sites" | "needs">[],
+  withheld: Withheld,
+): boolean[] {
   const found: boolean[] = [];
   for (const { sites, needs } of steps) {
     const isFrom = [...needs.values()].some((place) => place !== undefined && found[place]);

@@ -6,12 +6,12 @@ export const valueLimitBytes = 4_194_304;
 const depthLimit = 64;
 
 /** What a program may still do besides its calls: one step for each expression evaluated and each item made. */
-export type Work = { steps: number };
+export type StepBudget = { steps: number };
 
 export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
 
 /** Takes steps; `too_much_work` when there are not enough. */
-export function spend(work: Work, steps: number, at: Position): void {
+export function useSteps(work: StepBudget, steps: number, at: Position): void {
   work.steps -= steps;
   if (work.steps < 0 || Number.isNaN(work.steps)) {
     throw new LanguageError(at, tooMuchWork, { code: "too_much_work" });
@@ -43,9 +43,9 @@ export function sizeOf(value: unknown): Size {
 }
 
 /** A value the program made; `value_too_large` where it is too long or nests too deep. */
-export function made<T>(value: T, work: Work, at: Position): T {
-  if (Array.isArray(value)) spend(work, value.length, at);
-  if (typeof value === "string") spend(work, value.length >> 4, at);
+export function requireSize<T>(value: T, work: StepBudget, at: Position): T {
+  if (Array.isArray(value)) useSteps(work, value.length, at);
+  if (typeof value === "string") useSteps(work, value.length >> 4, at);
   const { bytes, depth } = sizeOf(value);
   if (bytes <= valueLimitBytes && depth <= depthLimit) return value;
   const most = depth > depthLimit ? `nest ${depthLimit} deep` : `hold ${valueLimitBytes} bytes`;

@@ -10,7 +10,7 @@ import {
   written,
 } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
-import { type Work, made, spend, valueLimitBytes } from "./budget.ts";
+import { type StepBudget, requireSize, useSteps, valueLimitBytes } from "./budget.ts";
 import {
   compare,
   dictOf,
@@ -40,7 +40,7 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
   bound?: { name: string; value: unknown; index: number; outer: Scope };
-  work: Work;
+  work: StepBudget;
 };
 
 /** Which item of each comprehension around it a scope is for, the outermost first. */
@@ -55,14 +55,14 @@ function pathOf(scope: Scope): number[] {
  * LanguageError where the program does what its values do not allow.
  */
 export function* evaluate(node: Expression, scope: Scope): Evaluation {
-  spend(scope.work, 1, node.at);
+  useSteps(scope.work, 1, node.at);
   switch (node.kind) {
     case "literal":
       return node.value;
     case "name":
       return lookUp(node, scope);
     case "list":
-      return made(yield* evaluateAll(node.items, scope), scope.work, node.at);
+      return requireSize(yield* evaluateAll(node.items, scope), scope.work, node.at);
     case "dict":
       return yield* makeDict(node, scope);
     case "path":
@@ -77,10 +77,10 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
         text += typeof part === "string" ? part : textOf(yield* evaluate(part, scope), scope.work, part.at);
         if (text.length > valueLimitBytes) break;
       }
-      return made(text, scope.work, node.at);
+      return requireSize(text, scope.work, node.at);
     }
     case "comprehension":
-      return made(yield* comprehend(node, 0, scope), scope.work, node.at);
+      return requireSize(yield* comprehend(node, 0, scope), scope.work, node.at);
     case "len":
       return lengthOf(yield* evaluate(node.of, scope), scope.work, node.at);
     case "range":
@@ -104,7 +104,7 @@ function lookUp({ name, at }: Name, scope: Scope): unknown {
   for (let { bound } = scope; bound; { bound } = bound.outer) {
     if (bound.name === name) return bound.value;
     passed += 1;
-    if (passed % 16 === 0) spend(scope.work, 1, at);
+    if (passed % 16 === 0) useSteps(scope.work, 1, at);
   }
   return scope.variables.get(name);
 }
@@ -115,14 +115,14 @@ function* makeDict(node: Extract<Expression, { kind: "dict" }>, scope: Scope): E
     const key = yield* evaluate(keyNode, scope);
     members.set(keyOf(key, members, keyNode.at), yield* evaluate(value, scope));
   }
-  spend(scope.work, members.size, node.at);
-  return made(dictOf(members), scope.work, node.at);
+  useSteps(scope.work, members.size, node.at);
+  return requireSize(dictOf(members), scope.work, node.at);
 }
 
 function* follow(node: Path, scope: Scope): Evaluation {
   let value = yield* evaluate(node.of, scope);
   for (const [index, step] of node.steps.entries()) {
-    spend(scope.work, 1, step.at);
+    useSteps(scope.work, 1, step.at);
     const of = () => written(node, index);
     value =
       step.kind === "member"
@@ -155,7 +155,7 @@ function* count(node: Expression, scope: Scope): Evaluation<number[]> {
       code: "type_error",
     });
   }
-  spend(scope.work, Math.max(0, length), node.at);
+  useSteps(scope.work, Math.max(0, length), node.at);
   return Array.from({ length: Math.max(0, length) }, (_, index) => index);
 }
 
@@ -168,7 +168,7 @@ function* comprehend(node: Comprehension, place: number, scope: Scope): Evaluati
   }
   const items = yield* evaluate(clause.over, scope);
   if (!Array.isArray(items)) throw notIterable(clause.over, items);
-  spend(scope.work, items.length, clause.at);
+  useSteps(scope.work, items.length, clause.at);
   const scopes = items.map((value: unknown, index): Scope => ({
     ...scope,
     bound: { name: clause.name, value, index, outer: scope },

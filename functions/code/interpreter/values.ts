@@ -2,8 +2,8 @@ import type { Operation, Position, Unary } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { isForbidden } from "../language/names.ts";
-import { nearest } from "../language/spelling.ts";
-import { type Work, made, sizeOf, spend } from "./budget.ts";
+import { closestName } from "../language/spelling.ts";
+import { type StepBudget, requireSize, sizeOf, useSteps } from "./budget.ts";
 
 /** What a value is, in Starlark's words where it has them. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
@@ -29,8 +29,8 @@ export function isTrue(value: unknown): boolean {
 }
 
 /** Deep equality: numbers by value, dicts whatever the order of their keys; different types are never equal. */
-function areEqual(a: unknown, b: unknown, work: Work, at: Position): boolean {
-  spend(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
+function areEqual(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
+  useSteps(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => areEqual(item, b[index], work, at));
   }
@@ -38,36 +38,36 @@ function areEqual(a: unknown, b: unknown, work: Work, at: Position): boolean {
   const { members } = sizeOf(a);
   if (members !== sizeOf(b).members) return false;
   // All keys are listed before the first of them is compared.
-  spend(work, members, at);
+  useSteps(work, members, at);
   return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at));
 }
 
 const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
 
 /** What is wrong with putting values of two types in order. */
-export const noOrder = (a: string, b: string): string =>
+export const cannotOrder = (a: string, b: string): string =>
   `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
 
 /** What is wrong with adding values of two types. */
-export const noSum = (a: string, b: string): string =>
+export const cannotAdd = (a: string, b: string): string =>
   `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
 
 /** Whether one number, or one text by its code points, comes before another. */
-function isLess(a: unknown, b: unknown, work: Work, at: Position): boolean {
+function isLess(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
   if (typeof a === "string" && typeof b === "string") {
-    spend(work, (a.length + b.length) >> 6, at);
+    useSteps(work, (a.length + b.length) >> 6, at);
     return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
   }
-  throw fault(at, noOrder(typeOf(a), typeOf(b)));
+  throw fault(at, cannotOrder(typeOf(a), typeOf(b)));
 }
 
 /** The sum of two numbers, or two texts or lists one after the other. */
-export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown {
-  if (typeof a === "string" && typeof b === "string") return made(a + b, work, at);
-  if (Array.isArray(a) && Array.isArray(b)) return made([...(a as unknown[]), ...(b as unknown[])], work, at);
+export function sumOf(a: unknown, b: unknown, work: StepBudget, at: Position): unknown {
+  if (typeof a === "string" && typeof b === "string") return requireSize(a + b, work, at);
+  if (Array.isArray(a) && Array.isArray(b)) return requireSize([...(a as unknown[]), ...(b as unknown[])], work, at);
   if (typeof a !== "number" || typeof b !== "number") {
-    throw fault(at, noSum(typeOf(a), typeOf(b)));
+    throw fault(at, cannotAdd(typeOf(a), typeOf(b)));
   }
   const sum = a + b;
   if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
@@ -77,49 +77,49 @@ export function sumOf(a: unknown, b: unknown, work: Work, at: Position): unknown
 }
 
 /** What is wrong with looking for a value of one type in one of another. */
-export const noSearch = (container: string, item: string): string =>
+export const cannotSearch = (container: string, item: string): string =>
   `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
 
 /** `item in container`: an item of a list, a key of a dict, a part of a text. */
-function contains(container: unknown, item: unknown, work: Work, at: Position): boolean {
+function contains(container: unknown, item: unknown, work: StepBudget, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
     // The worst that a search may take.
-    spend(work, Math.ceil((container.length * item.length) / 4096), at);
+    useSteps(work, Math.ceil((container.length * item.length) / 4096), at);
     return container.includes(item);
   }
   if (isDict(container)) return typeof item === "string" && Object.hasOwn(container, item);
-  if (!Array.isArray(container)) throw fault(at, noSearch(typeOf(container), typeOf(item)));
+  if (!Array.isArray(container)) throw fault(at, cannotSearch(typeOf(container), typeOf(item)));
   return container.some((one) => areEqual(one, item, work, at));
 }
 
-export function lengthOf(value: unknown, work: Work, at: Position): number {
+export function lengthOf(value: unknown, work: StepBudget, at: Position): number {
   if (Array.isArray(value)) return value.length;
   if (typeof value === "string") {
-    spend(work, value.length >> 4, at);
+    useSteps(work, value.length >> 4, at);
     return Array.from(value).length;
   }
   if (isDict(value)) return sizeOf(value).members;
-  throw fault(at, noLength(typeOf(value)));
+  throw fault(at, cannotMeasure(typeOf(value)));
 }
 
 /** What is wrong with the length of a value of this type. */
-export const noLength = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
+export const cannotMeasure = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
 
 /** A value as it stands in an f-string: lists and dicts as JSON. */
-export function textOf(value: unknown, work: Work, at: Position): string {
+export function textOf(value: unknown, work: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
-    spend(work, sizeOf(value).bytes >> 4, at);
+    useSteps(work, sizeOf(value).bytes >> 4, at);
     return JSON.stringify(value);
   }
-  return shown((value ?? null) as Constant);
+  return formatConstant((value ?? null) as Constant);
 }
 
 const missing = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "no_such_member" });
 
 /** The names a sentence lists, with the nearest one first in it. */
-export function among(name: string, names: readonly string[], what: string): string {
-  const meant = nearest(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
+export function didYouMean(name: string, names: readonly string[], what: string): string {
+  const meant = closestName(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
   const listed =
     names.length > 0
       ? ` It has: ${names
@@ -135,7 +135,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
   if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
-    const hint = among(name, Object.keys(value), "members");
+    const hint = didYouMean(name, Object.keys(value), "members");
     // A misspelt name is there for no dict.
     const test = hint.includes("Did you mean")
       ? ""
@@ -155,7 +155,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
 export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
-    throw missing(at, noIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
+    throw missing(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
   if (!Array.isArray(value)) throw missing(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
   const place = index < 0 ? value.length + index : index;
@@ -164,7 +164,7 @@ export function itemOf(value: unknown, index: unknown, of: () => string, at: Pos
 }
 
 /** What is wrong with an index that is `given`. */
-export const noIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
+export const cannotIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
 
 /** What is wrong with an index beyond the items of a list. */
 export const noItem = (of: string, length: number, index: string | number): string =>
@@ -173,7 +173,7 @@ export const noItem = (of: string, length: number, index: string | number): stri
 export type Constant = string | number | boolean | null;
 
 /** A value as it stands in an f-string. */
-export function shown(value: Constant): string {
+export function formatConstant(value: Constant): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
@@ -183,16 +183,16 @@ export function shown(value: Constant): string {
 export function negated(operator: Unary["operator"], value: unknown, at: Position): unknown {
   if (operator === "not") return !isTrue(value);
   if (typeof value === "number") return 0 - value;
-  throw new LanguageError(at, noNegative(typeOf(value)), { code: "type_error" });
+  throw new LanguageError(at, cannotNegate(typeOf(value)), { code: "type_error" });
 }
 
 /** What is wrong with the negative of a value of this type. */
-export const noNegative = (type: string): string => `\`-\` takes a number, not a ${type}.`;
+export const cannotNegate = (type: string): string => `\`-\` takes a number, not a ${type}.`;
 
 type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
 
 /** What a comparison of two values says. */
-export function compare(operator: Comparison, a: unknown, b: unknown, work: Work, at: Position): boolean {
+export function compare(operator: Comparison, a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
   switch (operator) {
     case "==":
     case "!=":
@@ -211,7 +211,7 @@ export function compare(operator: Comparison, a: unknown, b: unknown, work: Work
 }
 
 /** What is wrong with a key of this type. */
-export const noKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
+export const cannotUseKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
 
 /** What is wrong with a text as a key of a dict that has `members` already. */
 export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
@@ -221,7 +221,7 @@ export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>
 
 /** A key for a dict that has `members` already. */
 export function keyOf(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
-  const wrong = typeof key === "string" ? keyFault(key, members) : noKey(typeOf(key));
+  const wrong = typeof key === "string" ? keyFault(key, members) : cannotUseKey(typeOf(key));
   if (wrong === undefined) return key as string;
   throw new LanguageError(at, wrong, { code: "type_error" });
 }

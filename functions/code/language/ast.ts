@@ -16,8 +16,8 @@ type List = Node<"list", { items: Expression[] }>;
 export type Dict = Node<"dict", { members: { key: Expression; value: Expression }[] }>;
 export type Name = Node<"name", { name: string }>;
 /** `of.name[index]`: all the steps in one node, so that their number adds no depth. */
-export type Path = Node<"path", { of: Expression; steps: Step[] }>;
-export type Step = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
+export type Path = Node<"path", { of: Expression; steps: Access[] }>;
+export type Access = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
 type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
 /** A chain of one operator, in source order; a comparison has two operands. */
@@ -128,14 +128,14 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
 const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
 
 /** What a step asks for, if it says so itself. */
-export function keyOf(step: Step): string | number | undefined {
+export function keyOf(step: Access): string | number | undefined {
   if (step.kind === "member") return step.name;
   const value = step.index.kind === "literal" ? step.index.value : undefined;
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
 /** The members that are read of a name one after another, before anything else is. */
-export function leadingMembers(steps: readonly Step[]): string[] {
+export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];
   for (const step of steps) {
     if (step.kind !== "member") break;

@@ -1,7 +1,7 @@
 import type { Position } from "./ast.ts";
 
 /** What is wrong with a program, and where. */
-export type Mistake = {
+export type Diagnostic = {
   /** Stable, snake_case. */
   code: string;
   /** One sentence that says how to mend it. */
@@ -12,15 +12,15 @@ export type Mistake = {
   /** What the same request over REST would be told in its body. */
   detail?: unknown;
   /** What else is wrong with the same call. */
-  also?: Mistake[];
+  also?: Diagnostic[];
 };
 
 /** The only error that lexer and parser throw. */
 export class LanguageError extends Error {
-  readonly mistake: Mistake;
+  readonly diagnostic: Diagnostic;
 
-  constructor(at: Position, message: string, more: Partial<Mistake> = {}) {
+  constructor(at: Position, message: string, more: Partial<Diagnostic> = {}) {
     super(message);
-    this.mistake = { code: "syntax_error", message, at, ...more };
+    this.diagnostic = { code: "syntax_error", message, at, ...more };
   }
 }

@@ -2,7 +2,7 @@ import { isKept } from "../../../shared/core/number.ts";
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
 import { signHintOf } from "./hints.ts";
-import { says } from "./messages.ts";
+import { messages } from "./messages.ts";
 
 /** Where the closing quotes of a string stand that begins at `start`; -1 when there are none before `limit`. */
 function endOfString(source: string, start: number, limit: number, quotes: string): number {
@@ -16,12 +16,12 @@ function endOfString(source: string, start: number, limit: number, quotes: strin
 function readNumber(digits: string, at: Position): number {
   const value = Number(digits);
   const fault = (message: string) => new LanguageError(at, message);
-  if (/^0\d|[^\d.eE+-]/.test(digits) || Number.isNaN(value)) throw fault(says.noNumber);
-  if (!Number.isFinite(value)) throw fault(says.large);
+  if (/^0\d|[^\d.eE+-]/.test(digits) || Number.isNaN(value)) throw fault(messages.noNumber);
+  if (!Number.isFinite(value)) throw fault(messages.large);
   if (/^\d+$/.test(digits) && !Number.isSafeInteger(value)) {
-    throw fault(says.integer);
+    throw fault(messages.integer);
   }
-  if (!isKept(digits)) throw fault(says.precise);
+  if (!isKept(digits)) throw fault(messages.precise);
   return value;
 }
 
@@ -36,7 +36,7 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
     const point = octal === undefined ? Number.parseInt(byte ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8);
     const last = (short ?? long) ? 0x10ffff : 0x7f;
     if (point <= last && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
-    throw new LanguageError(positionOf(Number(offset)), says.escape);
+    throw new LanguageError(positionOf(Number(offset)), messages.escape);
   });
 }
 
@@ -74,9 +74,9 @@ type Scan = { source: string; start: number; positionOf: (offset: number) => Pos
 export function tokenize(program: string): Token[] {
   const start = { line: 1, column: 1 };
   if (Buffer.byteLength(program) > sourceLimitBytes) {
-    throw new LanguageError(start, says.bytes(sourceLimitBytes), { code: "source_too_large" });
+    throw new LanguageError(start, messages.bytes(sourceLimitBytes), { code: "source_too_large" });
   }
-  if (!program.isWellFormed()) throw new LanguageError(start, says.surrogate);
+  if (!program.isWellFormed()) throw new LanguageError(start, messages.surrogate);
   const lines = program.replace(/\r\n?/g, "\n");
   const isFenced = fence.test(lines) && fenceEnd.test(lines);
   const source = isFenced ? lines.replace(fence, (text) => text.replace(/\S/g, " ")).replace(fenceEnd, "\n") : lines;
@@ -95,15 +95,15 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     const begin = state.start + skipped;
     const text = matched.slice(skipped);
     state.start += matched.length;
-    if (within && state.start > end) throw new LanguageError(within, says.openBrace);
+    if (within && state.start > end) throw new LanguageError(within, messages.openBrace);
     const at = positionOf(begin);
     const odd = foreign ?? strange;
     if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
-      throw new LanguageError(at, text === ":" ? says.format : says.conversion);
+      throw new LanguageError(at, text === ":" ? messages.format : messages.conversion);
     }
     if (odd !== undefined) {
       const before = tokens.map(({ kind }) => kind);
-      throw new LanguageError(at, signHintOf(odd, before) ?? says.strange(odd));
+      throw new LanguageError(at, signHintOf(odd, before) ?? messages.strange(odd));
     }
     if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
     else if (name !== undefined) {
@@ -122,9 +122,9 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
 
 function readString(state: Scan, limit: number, prefix: string, quotes: string, at: Position): Token {
   const { source, positionOf, start: from } = state;
-  if (prefix !== "" && prefix !== "f") throw new LanguageError(at, says.prefix(prefix));
+  if (prefix !== "" && prefix !== "f") throw new LanguageError(at, messages.prefix(prefix));
   const end = endOfString(source, from, limit, quotes);
-  if (end < 0) throw new LanguageError(at, says.open(quotes));
+  if (end < 0) throw new LanguageError(at, messages.open(quotes));
   const value = (start: number, end: number): string =>
     unescape(source.slice(start, end), (offset) => positionOf(start + offset));
   const token: Token = prefix
@@ -147,7 +147,7 @@ function readParts(state: Scan, end: number, value: (start: number, end: number)
     const isTwice = brace !== "" && source[at + 1] === brace && at + 1 < end;
     if (at + Number(isTwice) > start) parts.push(value(start, at + Number(isTwice)));
     if (isTwice) at += 1;
-    else if (brace === "}") throw new LanguageError(positionOf(at), says.brace);
+    else if (brace === "}") throw new LanguageError(positionOf(at), messages.brace);
     else if (brace === "{") {
       state.start = at + 1;
       parts.push(scan(state, end, positionOf(at)));

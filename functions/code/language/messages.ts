@@ -1,7 +1,7 @@
 /*
  * What parser and lexer say of a mistake, apart from their grammar. Each says what to write instead.
  */
-export const says = {
+export const messages = {
   indentation: "Every line is indented like the first.",
   nothing: "The program holds nothing: write a call.",
   target: "Only a plain name can be given a value: `name = value`.",

@@ -1,6 +1,6 @@
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { says } from "./messages.ts";
+import { messages } from "./messages.ts";
 
 export const constants = new Map([
   ["True", true],
@@ -15,5 +15,5 @@ export const constants = new Map([
 export const isForbidden = (name: string): boolean => /^(__proto__|constructor|prototype)$/.test(name);
 
 export function checkKey(name: string, at: Position): void {
-  if (isForbidden(name)) throw new LanguageError(at, says.forbidden(name));
+  if (isForbidden(name)) throw new LanguageError(at, messages.forbidden(name));
 }

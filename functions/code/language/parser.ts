@@ -1,89 +1,87 @@
-import type { Argument, Clause, Dict, Expression, Operation, Position, Program, Statement, Step } from "./ast.ts";
+import type { Argument, Clause, Dict, Expression, Operation, Position, Program, Statement, Access } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
 import { builtinHintOf, hintOf, isDictComprehension, methodHintOf, proseHintOf, statementHintOf } from "./hints.ts";
 import { type Token, tokenize } from "./lexer.ts";
-import { clip, says } from "./messages.ts";
+import { clip, messages } from "./messages.ts";
 import { checkKey, constants } from "./names.ts";
 
 const nestingLimit = 32;
 
 /** The tokens of a program, how far they are read, and what its limits count. */
-type Reader = {
+type Parser = {
   tokens: readonly Token[];
   next: number;
   depth: number;
   calls: number;
-  /** Reads the expression that is next. */
-  read: (reader: Reader) => Expression;
 };
 
 const end: Token = { kind: "", text: "", value: "", at: { line: 1, column: 1 } };
-const peek = ({ tokens, next }: Reader, ahead = 0): Token => tokens[next + ahead] ?? end;
+const peek = ({ tokens, next }: Parser, ahead = 0): Token => tokens[next + ahead] ?? end;
 
 /** Whether the next token is of one of these kinds. */
-const at = (reader: Reader, ...kinds: string[]): boolean => kinds.includes(peek(reader).kind);
+const isNext = (parser: Parser, ...kinds: string[]): boolean => kinds.includes(peek(parser).kind);
 
-function take(reader: Reader): Token {
-  const token = peek(reader);
-  reader.next += 1;
+function next(parser: Parser): Token {
+  const token = peek(parser);
+  parser.next += 1;
   return token;
 }
 
 /** Takes the next token if it is of this kind. */
-function accept(reader: Reader, kind: string): boolean {
-  const found = at(reader, kind);
-  if (found) take(reader);
+function accept(parser: Parser, kind: string): boolean {
+  const found = isNext(parser, kind);
+  if (found) next(parser);
   return found;
 }
 
 /** The error that something is wrong at the next token. */
-const fault = (reader: Reader, message: string): LanguageError => new LanguageError(peek(reader).at, message);
+const syntaxError = (parser: Parser, message: string): LanguageError => new LanguageError(peek(parser).at, message);
 
 /** The error that the next token is not what belongs there. */
-function expected(reader: Reader, what: string): LanguageError {
-  const { kind, text } = peek(reader);
+function expected(parser: Parser, what: string): LanguageError {
+  const { kind, text } = peek(parser);
   const names = new Map([
     ["", text === "}" ? "the `}` of the f-string" : "the end of the program"],
     ["\n", "the end of the line"],
   ]);
   const hint = kind === "reserved" ? hintOf(text) : kind === "if" ? hintOf("else") : undefined;
-  return fault(reader, says.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
+  return syntaxError(parser, messages.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
 }
 
 /** Reads something one level further in. */
-function nested<T>(reader: Reader, read: () => T): T {
-  reader.depth += 1;
-  if (reader.depth > nestingLimit) {
-    throw new LanguageError(peek(reader).at, says.nesting(nestingLimit), { code: "nesting_too_deep" });
+function nested<T>(parser: Parser, read: () => T): T {
+  parser.depth += 1;
+  if (parser.depth > nestingLimit) {
+    throw new LanguageError(peek(parser).at, messages.nesting(nestingLimit), { code: "nesting_too_deep" });
   }
   const value = read();
-  reader.depth -= 1;
+  parser.depth -= 1;
   return value;
 }
 
 /** Reads what stands between the bracket that is next and `close`, separated by commas; the last comma is optional. */
-function readBracketed(reader: Reader, close: string, readItem: () => void): void {
-  const { text, at: opened } = peek(reader);
-  nested(reader, () => {
-    take(reader);
-    while (!at(reader, close)) {
+function parseBracketed(parser: Parser, close: string, readItem: () => void): void {
+  const { text, at: opened } = peek(parser);
+  nested(parser, () => {
+    next(parser);
+    while (!isNext(parser, close)) {
       readItem();
-      if (!accept(reader, ",") && !at(reader, close)) {
+      if (!accept(parser, ",") && !isNext(parser, close)) {
         const place = `the \`${text}\` of line ${opened.line}, column ${opened.column}`;
-        throw expected(reader, `\`,\` or \`${close}\` after ${place}`);
+        throw expected(parser, `\`,\` or \`${close}\` after ${place}`);
       }
     }
-    take(reader);
+    next(parser);
   });
 }
 
 /** Takes a name that is no constant, and not forbidden. */
-function takeName(reader: Reader): string {
-  if (!at(reader, "name")) throw expected(reader, "a name");
-  const { text, at: place } = take(reader);
+function takeName(parser: Parser): string {
+  if (!isNext(parser, "name")) throw expected(parser, "a name");
+  const { text, at: place } = next(parser);
   if (constants.has(text)) {
-    reader.next -= 1;
-    throw fault(reader, says.constant(text));
+    parser.next -= 1;
+    throw syntaxError(parser, messages.constant(text));
   }
   checkKey(text, place);
   return text;
@@ -92,59 +90,59 @@ function takeName(reader: Reader): string {
 const clauseLimit = 8;
 
 /** Reads an f-string, each of its values from tokens of its own. */
-function readFormat(reader: Reader): Expression {
-  const { parts = [], at: place } = take(reader);
-  const { tokens, next } = reader;
+function parseFormat(parser: Parser): Expression {
+  const { parts = [], at: place } = next(parser);
+  const { tokens, next: position } = parser;
   const read = parts.map((part) => {
     if (typeof part === "string") return part;
-    Object.assign(reader, { tokens: part, next: 0 });
-    const value = nested(reader, () => reader.read(reader));
-    if (!at(reader, "")) throw expected(reader, "`}` after the value of the f-string");
+    Object.assign(parser, { tokens: part, next: 0 });
+    const value = nested(parser, () => parseExpression(parser));
+    if (!isNext(parser, "")) throw expected(parser, "`}` after the value of the f-string");
     return value;
   });
-  Object.assign(reader, { tokens, next });
+  Object.assign(parser, { tokens, next: position });
   return { kind: "format", parts: read, at: place };
 }
 
 /** Reads what stands in parentheses: one expression. */
-function readParenthesized(reader: Reader): Expression {
-  const { line, column } = peek(reader).at;
-  return nested(reader, () => {
-    take(reader);
-    if (at(reader, ")")) throw fault(reader, says.tuple);
-    const value = reader.read(reader);
-    if (at(reader, ",")) throw fault(reader, says.tuple);
-    if (at(reader, "for")) throw fault(reader, says.generator);
-    if (!accept(reader, ")")) throw expected(reader, `\`)\` after the \`(\` of line ${line}, column ${column}`);
+function parseParenthesized(parser: Parser): Expression {
+  const { line, column } = peek(parser).at;
+  return nested(parser, () => {
+    next(parser);
+    if (isNext(parser, ")")) throw syntaxError(parser, messages.tuple);
+    const value = parseExpression(parser);
+    if (isNext(parser, ",")) throw syntaxError(parser, messages.tuple);
+    if (isNext(parser, "for")) throw syntaxError(parser, messages.generator);
+    if (!accept(parser, ")")) throw expected(parser, `\`)\` after the \`(\` of line ${line}, column ${column}`);
     return value;
   });
 }
 
 /** Reads one index in brackets. */
-function readIndex(reader: Reader): Expression {
+function parseIndex(parser: Parser): Expression {
   const items: Expression[] = [];
-  readBracketed(reader, "]", () => {
-    if (items.length > 0) throw fault(reader, says.twoIndexes);
-    if (!at(reader, ":")) items.push(reader.read(reader));
-    if (at(reader, ":")) throw fault(reader, says.slice);
+  parseBracketed(parser, "]", () => {
+    if (items.length > 0) throw syntaxError(parser, messages.twoIndexes);
+    if (!isNext(parser, ":")) items.push(parseExpression(parser));
+    if (isNext(parser, ":")) throw syntaxError(parser, messages.slice);
   });
   const [index] = items;
-  if (!index) throw fault(reader, says.noIndex);
+  if (!index) throw syntaxError(parser, messages.noIndex);
   if (index.kind === "literal") checkKey(String(index.value), index.at);
   return index;
 }
 
 /** Reads a list or a comprehension. */
-function readList(reader: Reader): Expression {
-  const place = peek(reader).at;
+function parseList(parser: Parser): Expression {
+  const place = peek(parser).at;
   const items: Expression[] = [];
   const clauses: Clause[] = [];
-  readBracketed(reader, "]", () => {
-    items.push(reader.read(reader));
-    if (!at(reader, "for")) return;
-    if (items.length > 1) throw fault(reader, says.twoElements);
-    clauses.push(...readClauses(reader));
-    if (!at(reader, "]")) throw expected(reader, "`]` after the comprehension");
+  parseBracketed(parser, "]", () => {
+    items.push(parseExpression(parser));
+    if (!isNext(parser, "for")) return;
+    if (items.length > 1) throw syntaxError(parser, messages.twoElements);
+    clauses.push(...parseClauses(parser));
+    if (!isNext(parser, "]")) throw expected(parser, "`]` after the comprehension");
   });
   const [element] = items;
   return element && clauses.length > 0
@@ -152,47 +150,47 @@ function readList(reader: Reader): Expression {
     : { kind: "list", items, at: place };
 }
 
-function readClauses(reader: Reader): Clause[] {
+function parseClauses(parser: Parser): Clause[] {
   const clauses: Clause[] = [];
-  while (at(reader, "for", "if")) {
-    if (clauses.length >= clauseLimit) throw fault(reader, says.clauses(clauseLimit));
-    const { kind, at: place } = take(reader);
-    if (kind === "if") clauses.push({ kind, test: reader.read(reader), at: place });
+  while (isNext(parser, "for", "if")) {
+    if (clauses.length >= clauseLimit) throw syntaxError(parser, messages.clauses(clauseLimit));
+    const { kind, at: place } = next(parser);
+    if (kind === "if") clauses.push({ kind, test: parseExpression(parser), at: place });
     else {
-      const name = takeName(reader);
-      if (at(reader, ",")) throw fault(reader, says.twoNames);
-      if (!accept(reader, "in")) throw expected(reader, "`in` after the name of a `for`");
-      clauses.push({ kind: "for", name, over: reader.read(reader), at: place });
+      const name = takeName(parser);
+      if (isNext(parser, ",")) throw syntaxError(parser, messages.twoNames);
+      if (!accept(parser, "in")) throw expected(parser, "`in` after the name of a `for`");
+      clauses.push({ kind: "for", name, over: parseExpression(parser), at: place });
     }
   }
   return clauses;
 }
 
 /** Reads a dict; a literal key may be there once. */
-function readDict(reader: Reader): Expression {
-  const place = peek(reader).at;
+function parseDict(parser: Parser): Expression {
+  const place = peek(parser).at;
   const members: Dict["members"] = [];
   const known = new Set<unknown>();
-  readBracketed(reader, "}", () => {
-    const { kind, text } = peek(reader);
-    if (kind === "name" && /^[:=]$/.test(peek(reader, 1).kind)) {
-      const isComprehension = isDictComprehension(reader.tokens.slice(reader.next));
-      throw fault(reader, isComprehension ? says.dictComprehension : says.keyQuotes(clip(text)));
+  parseBracketed(parser, "}", () => {
+    const { kind, text } = peek(parser);
+    if (kind === "name" && /^[:=]$/.test(peek(parser, 1).kind)) {
+      const isComprehension = isDictComprehension(parser.tokens.slice(parser.next));
+      throw syntaxError(parser, isComprehension ? messages.dictComprehension : messages.keyQuotes(clip(text)));
     }
-    const start = reader.next;
-    const key = reader.read(reader);
-    if (at(reader, ",", "}")) throw fault(reader, says.set);
+    const start = parser.next;
+    const key = parseExpression(parser);
+    if (isNext(parser, ",", "}")) throw syntaxError(parser, messages.set);
     if (key.kind === "literal") {
-      reader.next = start;
-      if (typeof key.value !== "string") throw fault(reader, says.keyNotText);
+      parser.next = start;
+      if (typeof key.value !== "string") throw syntaxError(parser, messages.keyNotText);
       checkKey(key.value, key.at);
-      if (known.has(key.value)) throw fault(reader, says.twice(clip(text)));
-      reader.next = start + 1;
+      if (known.has(key.value)) throw syntaxError(parser, messages.twice(clip(text)));
+      parser.next = start + 1;
     }
     known.add(key.kind === "literal" ? key.value : key);
-    if (!accept(reader, ":")) throw expected(reader, `\`:\` after ${clip(text)}`);
-    members.push({ key, value: reader.read(reader) });
-    if (at(reader, "for")) throw fault(reader, says.dictComprehension);
+    if (!accept(parser, ":")) throw expected(parser, `\`:\` after ${clip(text)}`);
+    members.push({ key, value: parseExpression(parser) });
+    if (isNext(parser, "for")) throw syntaxError(parser, messages.dictComprehension);
   });
   return { kind: "dict", members, at: place };
 }
@@ -208,139 +206,140 @@ const levels = new Map([
   ["+", 5],
 ]);
 
-function operatorOf(reader: Reader): string {
-  const { kind } = peek(reader);
-  return kind === "not" && peek(reader, 1).kind === "in" ? "not in" : kind;
+function operatorOf(parser: Parser): string {
+  const { kind } = peek(parser);
+  return kind === "not" && peek(parser, 1).kind === "in" ? "not in" : kind;
 }
 
 /** Reads an expression whose operators bind at least as tightly as `least`. */
-function readExpression(reader: Reader, least = 1): Expression {
-  let left = readOperand(reader, least);
+function parseExpression(parser: Parser, least = 1): Expression {
+  let left = parseOperand(parser, least);
   for (;;) {
-    const operator = operatorOf(reader);
+    const operator = operatorOf(parser);
     const level = levels.get(operator) ?? 0;
-    if (operator === "-") throw fault(reader, says.subtraction);
+    if (operator === "-") throw syntaxError(parser, messages.subtraction);
     if (level < least) return left;
-    reader.next += operator === "not in" ? 2 : 1;
-    const right = readExpression(reader, level + 1);
+    parser.next += operator === "not in" ? 2 : 1;
+    const right = parseExpression(parser, level + 1);
     if (left.kind === "operation" && left.operator === operator && level !== comparison) left.operands.push(right);
     else {
       const kind = operator as Operation["operator"];
       left = { kind: "operation", operator: kind, operands: [left, right], at: left.at };
     }
-    if (level === comparison && levels.get(operatorOf(reader)) === comparison) throw fault(reader, says.chain);
+    if (level === comparison && levels.get(operatorOf(parser)) === comparison)
+      throw syntaxError(parser, messages.chain);
   }
 }
 
-function readOperand(reader: Reader, least: number): Expression {
-  const { kind, at } = peek(reader);
+function parseOperand(parser: Parser, least: number): Expression {
+  const { kind, at } = peek(parser);
   if (kind === "-" || (kind === "not" && least <= negation)) {
-    return nested(reader, () => {
-      take(reader);
-      const of = readExpression(reader, kind === "-" ? sign : negation);
+    return nested(parser, () => {
+      next(parser);
+      const of = parseExpression(parser, kind === "-" ? sign : negation);
       const isNumber = kind === "-" && of.kind === "literal" && typeof of.value === "number";
       return isNumber
         ? { kind: "literal", value: 0 - Number(of.value), at }
         : { kind: "unary", operator: kind, of, at };
     });
   }
-  return readSteps(reader, readPrimary(reader));
+  return parseAccesses(parser, parsePrimary(parser));
 }
 
-function readPrimary(reader: Reader): Expression {
-  const { kind, value, at } = peek(reader);
+function parsePrimary(parser: Parser): Expression {
+  const { kind, value, at } = peek(parser);
   switch (kind) {
     case "string":
     case "number":
-      take(reader);
+      next(parser);
       return { kind: "literal", value, at };
     case "format":
-      return readFormat(reader);
+      return parseFormat(parser);
     case "[":
-      return readList(reader);
+      return parseList(parser);
     case "{":
-      return readDict(reader);
+      return parseDict(parser);
     case "(":
-      return readParenthesized(reader);
+      return parseParenthesized(parser);
     case "name":
-      return readName(reader);
+      return parseName(parser);
     default:
-      throw expected(reader, "a value or a call");
+      throw expected(parser, "a value or a call");
   }
 }
 
 /** Reads a constant, a variable, or a call: names with dots between them count as its function's only before a `(`. Of those
  * names one is a word that Starlark reserves, `dns_records.import`. */
-function readName(reader: Reader): Expression {
-  const { text, at: place } = peek(reader);
+function parseName(parser: Parser): Expression {
+  const { text, at: place } = peek(parser);
   const constant = constants.get(text);
   if (constant !== undefined) {
-    take(reader);
+    next(parser);
     return { kind: "literal", value: constant, at: place };
   }
-  const start = reader.next;
-  const parts = [takeName(reader)];
-  while (at(reader, ".") && /^(?:name|reserved)$/.test(peek(reader, 1).kind)) {
-    take(reader);
-    parts.push(at(reader, "reserved") ? take(reader).text : takeName(reader));
+  const start = parser.next;
+  const parts = [takeName(parser)];
+  while (isNext(parser, ".") && /^(?:name|reserved)$/.test(peek(parser, 1).kind)) {
+    next(parser);
+    parts.push(isNext(parser, "reserved") ? next(parser).text : takeName(parser));
   }
-  if (at(reader, "(")) {
+  if (isNext(parser, "(")) {
     const name = parts.join(".");
-    return name === "len" || name === "range" ? readBuiltin(reader, name, place) : readCall(reader, name, place);
+    return name === "len" || name === "range" ? parseBuiltin(parser, name, place) : parseCall(parser, name, place);
   }
-  reader.next = start + 1;
+  parser.next = start + 1;
   return { kind: "name", name: text, at: place };
 }
 
 /** Reads the members and indexes after a value. */
-function readSteps(reader: Reader, of: Expression): Expression {
-  const steps: Step[] = [];
-  while (at(reader, ".", "[")) {
-    const { kind, at: place } = peek(reader);
+function parseAccesses(parser: Parser, of: Expression): Expression {
+  const steps: Access[] = [];
+  while (isNext(parser, ".", "[")) {
+    const { kind, at: place } = peek(parser);
     if (kind === "[") {
-      steps.push({ kind: "index", index: readIndex(reader), at: place });
+      steps.push({ kind: "index", index: parseIndex(parser), at: place });
       continue;
     }
-    take(reader);
-    const { kind: word, text, at: named } = peek(reader);
-    if (word !== "name" && /^[a-z]+$/.test(text)) throw fault(reader, says.word(text));
-    steps.push({ kind: "member", name: takeName(reader), at: named });
+    next(parser);
+    const { kind: word, text, at: named } = peek(parser);
+    if (word !== "name" && /^[a-z]+$/.test(text)) throw syntaxError(parser, messages.word(text));
+    steps.push({ kind: "member", name: takeName(parser), at: named });
   }
-  if (at(reader, "(")) {
+  if (isNext(parser, "(")) {
     const last = steps.at(-1);
-    throw fault(reader, last?.kind === "member" ? methodHintOf(last.name, "x") : says.notCallable);
+    throw syntaxError(parser, last?.kind === "member" ? methodHintOf(last.name, "x") : messages.notCallable);
   }
   return steps.length > 0 ? { kind: "path", of, steps, at: of.at } : of;
 }
 
-function readBuiltin(reader: Reader, kind: "len" | "range", place: Position): Expression {
+function parseBuiltin(parser: Parser, kind: "len" | "range", place: Position): Expression {
   const items: Expression[] = [];
-  readBracketed(reader, ")", () => {
-    items.push(readExpression(reader));
-    if (at(reader, "for")) throw fault(reader, says.generator);
+  parseBracketed(parser, ")", () => {
+    items.push(parseExpression(parser));
+    if (isNext(parser, "for")) throw syntaxError(parser, messages.generator);
   });
   const [of] = items;
-  if (!of || items.length > 1) throw new LanguageError(place, says.one(kind));
+  if (!of || items.length > 1) throw new LanguageError(place, messages.one(kind));
   return { kind, of, at: place };
 }
 
-function readCall(reader: Reader, name: string, at: Position): Expression {
-  reader.calls += 1;
-  if (reader.calls > callLimit) throw new LanguageError(at, says.calls(callLimit), { code: "too_many_calls" });
+function parseCall(parser: Parser, name: string, at: Position): Expression {
+  parser.calls += 1;
+  if (parser.calls > callLimit) throw new LanguageError(at, messages.calls(callLimit), { code: "too_many_calls" });
   const args: Argument[] = [];
   const known = new Set<string>();
-  readBracketed(reader, ")", () => {
-    const { kind, text, at } = peek(reader);
-    const following = peek(reader, 1).kind;
-    if (kind === "name" && following === ":") throw fault(reader, says.arrow(clip(text)));
-    const argument = kind === "name" && following === "=" ? takeName(reader) : "";
-    if (known.has(argument)) throw new LanguageError(at, says.twice(clip(argument)));
+  parseBracketed(parser, ")", () => {
+    const { kind, text, at } = peek(parser);
+    const following = peek(parser, 1).kind;
+    if (kind === "name" && following === ":") throw syntaxError(parser, messages.arrow(clip(text)));
+    const argument = kind === "name" && following === "=" ? takeName(parser) : "";
+    if (known.has(argument)) throw new LanguageError(at, messages.twice(clip(argument)));
     if (argument !== "") {
       known.add(argument);
-      take(reader);
-    } else if (!/^(name|string|format|number|not|[[{(-])$/.test(kind)) throw expected(reader, "`name=value` or `)`");
-    args.push({ name: argument, value: readExpression(reader), at });
-    if (peek(reader).kind === "for") throw fault(reader, builtinHintOf(name) ?? says.generator);
+      next(parser);
+    } else if (!/^(name|string|format|number|not|[[{(-])$/.test(kind)) throw expected(parser, "`name=value` or `)`");
+    args.push({ name: argument, value: parseExpression(parser), at });
+    if (peek(parser).kind === "for") throw syntaxError(parser, builtinHintOf(name) ?? messages.generator);
   });
   return { kind: "call", name, args, at };
 }
@@ -351,7 +350,7 @@ function readCall(reader: Reader, name: string, at: Position): Expression {
  */
 export function parse(source: string): Program {
   try {
-    return read(source);
+    return parseProgram(source);
   } catch (error) {
     const prose = proseHintOf(source);
     if (prose === undefined) throw error;
@@ -360,43 +359,43 @@ export function parse(source: string): Program {
   }
 }
 
-function read(source: string): Program {
-  const reader: Reader = { tokens: tokenize(source), next: 0, depth: 0, calls: 0, read: readExpression };
+function parseProgram(source: string): Program {
+  const parser: Parser = { tokens: tokenize(source), next: 0, depth: 0, calls: 0 };
   const statements: Statement[] = [];
-  skipLineEnds(reader);
-  const { column } = peek(reader).at;
-  while (!at(reader, "")) {
-    if (peek(reader).at.column !== column) throw fault(reader, says.indentation);
-    do statements.push(readStatement(reader));
-    while (accept(reader, ";") && !at(reader, "\n", ""));
-    if (!at(reader, "\n", "")) throw expected(reader, "the end of the line or `;`");
-    skipLineEnds(reader);
+  skipLineEnds(parser);
+  const { column } = peek(parser).at;
+  while (!isNext(parser, "")) {
+    if (peek(parser).at.column !== column) throw syntaxError(parser, messages.indentation);
+    do statements.push(parseStatement(parser));
+    while (accept(parser, ";") && !isNext(parser, "\n", ""));
+    if (!isNext(parser, "\n", "")) throw expected(parser, "the end of the line or `;`");
+    skipLineEnds(parser);
   }
-  if (statements.length === 0) throw fault(reader, says.nothing);
+  if (statements.length === 0) throw syntaxError(parser, messages.nothing);
   return { statements };
 }
 
-function skipLineEnds(reader: Reader): void {
-  while (accept(reader, "\n"));
+function skipLineEnds(parser: Parser): void {
+  while (accept(parser, "\n"));
 }
 
-function readStatement(reader: Reader): Statement {
-  const { kind, text, at: place } = peek(reader);
-  const following = peek(reader, 1).kind;
+function parseStatement(parser: Parser): Statement {
+  const { kind, text, at: place } = peek(parser);
+  const following = peek(parser, 1).kind;
   const hint =
     kind === "reserved" ? hintOf(text) : kind !== "name" || following === "name" ? statementHintOf(text) : "";
-  if (hint) throw fault(reader, hint);
+  if (hint) throw syntaxError(parser, hint);
   if (kind === "name" && following === "=") {
-    const target = takeName(reader);
-    take(reader);
-    return { target, value: readExpression(reader), at: place };
+    const target = takeName(parser);
+    next(parser);
+    return { target, value: parseExpression(parser), at: place };
   }
-  const value = readExpression(reader);
+  const value = parseExpression(parser);
   const wrong = new Map([
-    ["=", says.target],
-    [",", says.unpacking],
-    [":", says.colon],
-  ]).get(peek(reader).kind);
-  if (wrong) throw fault(reader, wrong);
+    ["=", messages.target],
+    [",", messages.unpacking],
+    [":", messages.colon],
+  ]).get(peek(parser).kind);
+  if (wrong) throw syntaxError(parser, wrong);
   return { value, at: place };
 }

@@ -7,7 +7,7 @@ const comparedNames = 500;
  * The candidate closest to `word`, ignoring case: at most two characters inserted, dropped, changed or swapped, and at most
  * one in every three. Undefined when none is that close, and for words of more than 64 characters. Looks at 500 candidates.
  */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function closestName(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > comparedChars) return undefined;
   const sought = word.toLowerCase();
   let [best, least]: [string | undefined, number] = [undefined, Math.min(2, Math.floor(word.length / 3)) + 1];

@@ -17,7 +17,7 @@ const Message = z.object({
 export type Id = z.output<typeof Id>;
 export type Message = { id?: Id; method: string; params: Record<string, unknown> };
 /** A message that wants an answer. */
-export type Call = Message & { id: Id };
+export type RpcRequest = Message & { id: Id };
 
 export const errorCodes = {
   parseError: -32700,

@@ -9,7 +9,7 @@ export const unitsToRead = (bytes: number): number => Math.floor(bytes / readByt
 export const unitsToWrite = (bytes: number): number => Math.floor(bytes / writtenBytesPerUnit);
 
 /** What one request pays of its caller's rate limit, of the class `default`: 1 when it came, and what it comes to cost. */
-export class Purse {
+export class RequestCharges {
   readonly #door: Pick<Door, "authenticate" | "charge">;
   #paid = 1;
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Principal } from "../../../shared/auth/principal.ts";
 import { Empty, type Route, defineRoute } from "../../../shared/http/route.ts";
-import { type Purse, unitsToRead, unitsToWrite } from "./charges.ts";
+import { type RequestCharges, unitsToRead, unitsToWrite } from "./charges.ts";
 import {
   type Session,
   type SessionPlace,
@@ -92,7 +92,7 @@ export const sessionRoutes: readonly Route[] = [get, end, authenticate];
  * The functions of a session, for the program whose session it is. It is read once at most, unless it was `loaded`
  * before, and written only where there is none to renew; both are paid for.
  */
-export function bindSession(place: SessionPlace, purse: Purse, loaded?: Session): Map<string, Route> {
+export function bindSession(place: SessionPlace, purse: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);
   const current = (): Promise<Session> => (session ??= read(place, purse));
   const begun = async (): Promise<Session> => {
@@ -114,14 +114,14 @@ export function bindSession(place: SessionPlace, purse: Purse, loaded?: Session)
 
 const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
 
-async function read(place: SessionPlace, purse: Purse): Promise<Session> {
+async function read(place: SessionPlace, purse: RequestCharges): Promise<Session> {
   const session = await loadSession(place);
   await purse.pay(unitsToRead(session.bytes));
   return session;
 }
 
 /** Programs that run at the same time may have begun it meanwhile, and filled it. */
-const begin = (place: SessionPlace, purse: Purse): Promise<Session> =>
+const begin = (place: SessionPlace, purse: RequestCharges): Promise<Session> =>
   saveSession(place, new Map(), (bytes) => purse.pay(unitsToWrite(bytes)));
 
 const bind = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [

@@ -81,11 +81,14 @@ const measuredBytes = 4 * sessionLimitBytes;
 const mostAttempts = 10;
 
 /** Why a variable that a program made is not there any more. */
-type Gone = "secret" | "session_too_large";
+type DropReason = "secret" | "session_too_large";
 
-const Kept = z.union([z.object({ value: z.unknown() }), z.object({ gone: z.enum(["secret", "session_too_large"]) })]);
+const StoredVariable = z.union([
+  z.object({ value: z.unknown() }),
+  z.object({ gone: z.enum(["secret", "session_too_large"]) }),
+]);
 /** A variable as it is kept: its value, or why that is not. */
-export type Kept = { value: unknown } | { gone: Gone };
+export type StoredVariable = { value: unknown } | { gone: DropReason };
 
 const Stored = z.object({
   /** JSON, as values nest deeper than the table's own may. */
@@ -101,7 +104,7 @@ export type SessionPlace = { table: Table; principalId: string; sessionId: strin
 
 /** A session as it is between two programs. */
 export type Session = {
-  variables: Map<string, Kept>;
+  variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
   /** To a second. */
   lastUsedAt?: string | undefined;
@@ -112,8 +115,8 @@ export type Session = {
   usedAt: number;
 };
 
-const variablesOf = ({ variables }: Stored): Map<string, Kept> =>
-  new Map(Object.entries(z.record(z.string(), Kept).parse(JSON.parse(variables))));
+const variablesOf = ({ variables }: Stored): Map<string, StoredVariable> =>
+  new Map(Object.entries(z.record(z.string(), StoredVariable).parse(JSON.parse(variables))));
 
 const sessionOf = (stored: Stored, usedAt: number): Session => ({
   variables: variablesOf(stored),
@@ -180,7 +183,7 @@ const use = async (
  */
 export async function saveSession(
   place: SessionPlace,
-  changes: ReadonlyMap<string, Kept> = new Map(),
+  changes: ReadonlyMap<string, StoredVariable> = new Map(),
   charge: (bytes: number) => Promise<void> = async () => undefined,
 ): Promise<Session> {
   const { table, principalId, sessionId, now } = place;
@@ -214,17 +217,21 @@ export async function endSession({ table, principalId, sessionId }: SessionPlace
   await unlist(table, principalId, name);
 }
 
-const textOf = (variables: ReadonlyMap<string, Kept>): string => JSON.stringify(Object.fromEntries(variables));
+const textOf = (variables: ReadonlyMap<string, StoredVariable>): string =>
+  JSON.stringify(Object.fromEntries(variables));
 
 /** How much of the session's room a variable takes. */
-const bytesOf = (name: string, kept: Kept): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
+const bytesOf = (name: string, kept: StoredVariable): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
 
 /** The variables with their changes, as far as there is room: what has none is noted as gone, as far as that has. */
-function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map<string, Kept> {
+function merged(
+  old: Map<string, StoredVariable>,
+  changes: ReadonlyMap<string, StoredVariable>,
+): Map<string, StoredVariable> {
   const variables = new Map([...old].filter(([name]) => !changes.has(name)));
   let bytes = [...variables].reduce((sum, [name, kept]) => sum + bytesOf(name, kept), 0);
   let measured = 0;
-  const fits = (name: string, kept: Kept): boolean => {
+  const fits = (name: string, kept: StoredVariable): boolean => {
     // Exact bytes take as long as the value is: of what cannot fit they are not asked.
     const isHuge = "value" in kept && (measured > measuredBytes || sizeOf(kept.value).bytes > measuredBytes);
     const needed = isHuge ? Number.POSITIVE_INFINITY : bytesOf(name, kept);
@@ -232,7 +239,7 @@ function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map
     return bytes + needed <= sessionLimitBytes;
   };
   for (const [name, kept] of changes) {
-    const choices: Kept[] = [kept, { gone: "session_too_large" }];
+    const choices: StoredVariable[] = [kept, { gone: "session_too_large" }];
     const fitting = choices.find((choice) => fits(name, choice));
     if (!fitting) continue;
     variables.set(name, fitting);
@@ -242,7 +249,7 @@ function merged(old: Map<string, Kept>, changes: ReadonlyMap<string, Kept>): Map
 }
 
 /** Why a variable is not there, for whoever asks for it. */
-export const reasonOf: Record<Gone, string> = {
+export const reasonOf: Record<DropReason, string> = {
   secret:
     "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
   session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,

@@ -3,18 +3,18 @@ import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
-import { literalOf } from "../../../functions/code/checker/constants.ts";
+import { foldArgument } from "../../../functions/code/checker/constants.ts";
 import { explain } from "../../../functions/code/execution/diagnostics.ts";
-import { LanguageError, type Mistake } from "../../../functions/code/language/errors.ts";
+import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
 import { parse } from "../../../functions/code/language/parser.ts";
 import { pieces } from "../../support/code-programs.ts";
 
 /** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
-function mistakesIn(program: string): Mistake[] {
+function mistakesIn(program: string): Diagnostic[] {
   try {
     return check(parse(program), { catalogue }).mistakes;
   } catch (error) {
-    if (error instanceof LanguageError) return [error.mistake];
+    if (error instanceof LanguageError) return [error.diagnostic];
     throw error;
   }
 }
@@ -120,7 +120,7 @@ test("a printed literal parses back to itself", () => {
     fc.property(word, literal, (name, { text, value }) => {
       const argument = argumentIn(`f(${name}=${text})`);
       expect(argument?.name).toBe(name);
-      expect(argument && plain(literalOf(argument.value).value)).toEqual(plain(value));
+      expect(argument && plain(foldArgument(argument.value).value)).toEqual(plain(value));
     }),
     { numRuns: 2_000 },
   );
@@ -134,7 +134,7 @@ test("JSON text with plain names parses as itself, so that a program can be made
   fc.assert(
     fc.property(json, (value) => {
       const argument = argumentIn(`f(x=${JSON.stringify(value)})`);
-      expect(argument && plain(literalOf(argument.value).value)).toEqual(plain(value));
+      expect(argument && plain(foldArgument(argument.value).value)).toEqual(plain(value));
     }),
     { numRuns: 2_000 },
   );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { LanguageError, type Mistake } from "../../../functions/code/language/errors.ts";
+import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
 import { parse } from "../../../functions/code/language/parser.ts";
 
 /** What is wrong with a program, as `line:column message`. */
@@ -9,11 +9,11 @@ function faultOf(program: string): string {
   return `${at.line}:${at.column} ${message}`;
 }
 
-function mistakeOf(program: string): Mistake {
+function mistakeOf(program: string): Diagnostic {
   try {
     parse(program);
   } catch (error) {
-    if (error instanceof LanguageError) return error.mistake;
+    if (error instanceof LanguageError) return error.diagnostic;
     throw error;
   }
   throw new Error(`nothing is wrong with ${program}`);

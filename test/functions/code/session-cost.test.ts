@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { execute, type Run } from "../../../functions/code/execution/execute.ts";
-import { executeOnce } from "../../../functions/code/execution/replay.ts";
+import { executeIdempotently } from "../../../functions/code/execution/replay.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import type { Door } from "../../../shared/http/invoke.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
@@ -127,7 +127,7 @@ describe("an envelope", () => {
         if (cost > room) throw new Problem("rate_limited", "Too many");
         charged.push(cost);
       };
-      const { replayed, envelope } = await executeOnce(
+      const { replayed, envelope } = await executeIdempotently(
         { code, requestId: "r", ...inSession },
         { ...codeDoor(user), charge },
       );
@@ -219,7 +219,7 @@ test("addresses that are keys themselves are answered, and stored neither in a s
   const add = `webhooks.add(account_id="${account.id}", url="https://hooks.example.com/in?key=hush", event_types=["*"])`;
   expect((await runFor(account.owner, add)).status).toBe("completed");
   const code = `hooks = webhooks.list(account_id="${account.id}")\nurl = hooks.items[0].url\nn = 1\nhooks`;
-  const run = () => executeOnce({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
   const { envelope } = await run();
   expect(JSON.stringify(envelope.result)).toContain("hush");
   expect(envelope.session?.not_kept.map(({ name, code: why }) => `${name} ${why}`)).toEqual([
@@ -239,7 +239,7 @@ test("an address that is a key itself is stored with no call of a program either
   const { result } = await runFor(account.owner, add);
   const url = "https://hooks.example.com/in?key=hush";
   const code = `webhooks.update(${own}, webhook_id="${String(result.last_value)}", url="${url}")\n1`;
-  const run = () => executeOnce({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
   expect((await run()).envelope.status).toBe("completed");
   expect(JSON.stringify(await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~"))).not.toContain("hush");
   const again = await run();

@@ -4,7 +4,7 @@ import type { Request } from "../../../../shared/http/lambda.ts";
 import { type Response, json } from "../../../../shared/http/response.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
 import { CodeRequest, CodeResponse } from "../../envelope.ts";
-import { executeOnce } from "../../execution/replay.ts";
+import { executeIdempotently } from "../../execution/replay.ts";
 import { a2aRpc, isRpc } from "./rpc.ts";
 
 /** The specified A2A envelope: declared like a route for its input and the document, but no function a program could call. */
@@ -33,7 +33,7 @@ export async function a2a(request: Request, door: Door): Promise<Response> {
   const sent = { "idempotency-key": headers["idempotency-key"] };
   const input = parseInput(route, { params: {}, query, body, headers: sent });
   const { code, request_id: requestId, session_id: sessionId, dry_run: dryRun } = CodeRequest.parse(input.body);
-  const { envelope, replayed } = await executeOnce(
+  const { envelope, replayed } = await executeIdempotently(
     { code, requestId, sessionId, dryRun },
     door,
     input.headers.idempotencyKey,

@@ -2,9 +2,9 @@ import { isIdempotencyKey } from "../../../../shared/http/input.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
 import type { Response } from "../../../../shared/http/response.ts";
-import { executeOnce } from "../../execution/replay.ts";
+import { executeIdempotently } from "../../execution/replay.ts";
 import { clip } from "../../language/messages.ts";
-import { idOf, readMessage, result, type Call } from "../json-rpc.ts";
+import { idOf, readMessage, result, type RpcRequest } from "../json-rpc.ts";
 import { A2aError, a2aFailure } from "./errors.ts";
 import { noPush, readSendMessage, taskNotFound, taskOf } from "./message.ts";
 
@@ -46,7 +46,7 @@ function checkVersion({ headers, rawQueryString }: Request): void {
   );
 }
 
-type Answer = (message: Call, door: Door, request: Request) => Response | Promise<Response>;
+type Answer = (message: RpcRequest, door: Door, request: Request) => Response | Promise<Response>;
 
 const refuses = (why: () => A2aError) => (): never => {
   throw why();
@@ -75,19 +75,19 @@ const methods = new Map<string, Answer>([
 ]);
 
 /** The message's id is what it goes by when it is sent again, or the key in the header. */
-async function sendMessage({ id, params }: Call, door: Door, { headers }: Request): Promise<Response> {
+async function sendMessage({ id, params }: RpcRequest, door: Door, { headers }: Request): Promise<Response> {
   const asked = readSendMessage(params, (await door.authenticate()).id);
   const { "idempotency-key": key } = headers;
   if (key !== undefined && !isIdempotencyKey(key)) {
     throw new A2aError("invalidParams", "Idempotency-Key: Write 1 to 255 visible ASCII characters.");
   }
-  const { envelope, replayed } = await executeOnce(asked.run, door, key);
+  const { envelope, replayed } = await executeIdempotently(asked.run, door, key);
   const answer = result(id, { task: taskOf(envelope, asked, door.now()) });
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 
 /** None is kept. */
-function listTasks({ id, params }: Call): Response {
+function listTasks({ id, params }: RpcRequest): Response {
   const { pageSize } = params;
   const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;
   return result(id, { tasks: [], nextPageToken: "", pageSize: size, totalSize: 0 });

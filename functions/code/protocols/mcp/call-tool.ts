@@ -6,10 +6,10 @@ import type { Response } from "../../../../shared/http/response.ts";
 import { inWords } from "../../../../shared/http/validation-messages.ts";
 import { CodeResponse } from "../../envelope.ts";
 import { execute, refusal } from "../../execution/execute.ts";
-import { executeOnce } from "../../execution/replay.ts";
+import { executeIdempotently } from "../../execution/replay.ts";
 import { clip } from "../../language/messages.ts";
-import { type Call, type Id, errorCodes, failure } from "../json-rpc.ts";
-import { brief } from "./results.ts";
+import { type RpcRequest, type Id, errorCodes, failure } from "../json-rpc.ts";
+import { summarizeResults } from "./results.ts";
 import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
 
 /**
@@ -17,7 +17,7 @@ import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
  * models see only those. An unknown tool is one for the client.
  */
 export async function callTool(
-  call: Call,
+  call: RpcRequest,
   door: Door,
   respond: (id: Id, value: Record<string, unknown>) => Response,
 ): Promise<Response> {
@@ -27,7 +27,7 @@ export async function callTool(
   const given = ToolArguments.safeParse(params["arguments"], { error: inWords });
   const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
   const results = given.data?.results ?? resultsUnsaid[tool];
-  const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : brief(envelope));
+  const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
   return respond(id, { content, isError: envelope.status === "failed" });
 }
@@ -47,7 +47,7 @@ async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, 
   const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
   try {
-    return sent === undefined ? await execute(program, door) : (await executeOnce(program, door)).envelope;
+    return sent === undefined ? await execute(program, door) : (await executeIdempotently(program, door)).envelope;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     // The model that sent it too early, or asked for too much at once, is the one to wait: what HTTP says it never sees.

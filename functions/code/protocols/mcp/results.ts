@@ -13,7 +13,7 @@ const writesBytes = 8_192;
  * their result (`bytes`) in its place, but for writes whose result the last value does not tell. What the last value
  * holds, and an error, stand there once.
  */
-export function brief(envelope: CodeResponse): object {
+export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
   const last = JSON.stringify(result.last_value ?? null);
   const told = bytesOf(last) <= (error ? smallBytes : roomBytes);
@@ -21,7 +21,9 @@ export function brief(envelope: CodeResponse): object {
   const room = error ? left : Math.min(left, writesBytes);
   return {
     ...envelope,
-    result: { last_value: told ? result.last_value : error ? unfinished(bytesOf(last)) : omission(bytesOf(last)) },
+    result: {
+      last_value: told ? result.last_value : error ? unfinished(bytesOf(last)) : truncationNotice(bytesOf(last)),
+    },
     responses: entriesOf(responses, { told: told ? last : "", room }),
     ...(error ? { error: shortened(error) } : {}),
   };
@@ -66,7 +68,7 @@ function joined(entries: readonly Entry[]): Entry[] {
 }
 
 /** Stands where the last value would be that the answer has no room for. */
-const omission = (bytes: number) => ({
+const truncationNotice = (bytes: number) => ({
   omitted_bytes: bytes,
   message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. Let the last line pick what you need, as in [x.id for x in page.items], ask for a smaller page_size, or for results: "all".`,
 });

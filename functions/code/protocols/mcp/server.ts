@@ -5,10 +5,10 @@ import type { Request } from "../../../../shared/http/lambda.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { clip } from "../../language/messages.ts";
-import { type Call, type Id, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";
+import { type RpcRequest, type Id, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";
 import { callTool } from "./call-tool.ts";
 import { executeName, queryName, tools } from "./tools.ts";
-import { type Era, eraOf, legacyRevisions, refuseByHeaders, revisions } from "./versions.ts";
+import { type Generation, protocolGeneration, legacyRevisions, refuseByHeaders, revisions } from "./versions.ts";
 
 /** Who answers, in the words of MCP. */
 const serverInfo = { name: "hosted-mail-api", title: productName, version: "1.0.0" };
@@ -16,14 +16,14 @@ const capabilities = { tools: {} };
 const instructions = `The ${productName}: accounts, workspaces, domains and DNS, mailboxes, forwarding, dedicated IPs, billing. ${queryName} runs programs that only read, ${executeName} every program. Put what belongs together into one program.`;
 
 /** What revisions 2025-11-25, 2025-06-18 and 2025-03-26 ask for, but for calls of tools. */
-const legacyMethods: ReadonlyMap<string, (call: Call) => Response> = new Map([
+const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([
   ["initialize", initialize],
-  ["ping", ({ id }: Call) => result(id, {})],
-  ["tools/list", ({ id }: Call) => result(id, { tools: tools() })],
+  ["ping", ({ id }: RpcRequest) => result(id, {})],
+  ["tools/list", ({ id }: RpcRequest) => result(id, { tools: tools() })],
 ]);
 
 /** The client's revision when it is known here, else the newest of these: the client then stays or leaves. */
-function initialize({ id, params }: Call): Response {
+function initialize({ id, params }: RpcRequest): Response {
   const { protocolVersion: asked } = params;
   if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion is a string");
   const protocolVersion = legacyRevisions.find((known) => known === asked) ?? legacyRevisions[0];
@@ -40,12 +40,12 @@ const complete = (id: Id, value: Record<string, unknown>): Response =>
 const cached = { ttlMs: 300_000, cacheScope: "public" };
 
 /** What revision 2026-07-28 asks for, but for calls of tools. */
-const modernMethods: ReadonlyMap<string, (call: Call) => Response> = new Map([
+const modernMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([
   [
     "server/discover",
-    ({ id }: Call) => complete(id, { supportedVersions: revisions, capabilities, instructions, ...cached }),
+    ({ id }: RpcRequest) => complete(id, { supportedVersions: revisions, capabilities, instructions, ...cached }),
   ],
-  ["tools/list", ({ id }: Call) => complete(id, { tools: tools(), ...cached })],
+  ["tools/list", ({ id }: RpcRequest) => complete(id, { tools: tools(), ...cached })],
 ]);
 
 /** The host of an origin or a `Host` header on this machine itself, with any port. */
@@ -80,8 +80,8 @@ export async function mcp(request: Request, door: Door): Promise<Response> {
   const { id, method } = message;
   const refused = refuseByHeaders(message, request.headers);
   if (id === undefined) return refused ?? { statusCode: 202 };
-  const call: Call = { ...message, id };
-  const era = eraOf(message, request.headers);
+  const call: RpcRequest = { ...message, id };
+  const era = protocolGeneration(message, request.headers);
   if (refused) return refused;
   if (method === "tools/call") return callTool(call, door, eras[era].respond);
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
@@ -101,7 +101,7 @@ const shape =
   "Send one JSON-RPC 2.0 message: jsonrpc, method, an id that is a string or integer, params that are an object";
 
 /** Revision 2026-07-28 has a status for it; a client of an earlier one reads here which revisions there are. */
-function unknownMethod({ id, method }: Call, era: Era): Response {
+function unknownMethod({ id, method }: RpcRequest, era: Generation): Response {
   const message = `There is no method ${clip(method)}; the MCP revisions here are ${revisions.join(", ")}`;
   return failure(id, errorCodes.methodNotFound, message, era === "modern" ? 404 : 200);
 }

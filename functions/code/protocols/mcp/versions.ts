@@ -9,7 +9,7 @@ export const legacyRevisions = ["2025-11-25", "2025-06-18", "2025-03-26"] as con
 const modernRevision = "2026-07-28";
 export const revisions: readonly string[] = [modernRevision, ...legacyRevisions];
 
-export type Era = "legacy" | "modern";
+export type Generation = "legacy" | "modern";
 type Headers = Record<string, string | undefined>;
 
 const mcpCodes = { headerMismatch: -32020, unsupportedRevision: -32022 } as const;
@@ -33,7 +33,7 @@ const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) =>
  * The era that a message is of (MCP 2026-07-28, "Versioning"): a revision named in `_meta` decides before anything
  * else, then `initialize`, then the header. `Mcp-Method` decides nothing: clients of both eras send it.
  */
-export function eraOf(message: Message, headers: Headers): Era {
+export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);
   if (Object.hasOwn(meta, versionKey)) return isLegacy(meta[versionKey]) ? "legacy" : "modern";
   if (message.method === "initialize") return "legacy";
@@ -56,7 +56,7 @@ export function refuseByHeaders(message: Message, headers: Headers): Response | 
   }
   const asked = claimed ?? sent;
   if (method !== "initialize" && typeof asked === "string" && !revisions.includes(asked)) return unsupported(id, asked);
-  if (message.id === undefined || eraOf(message, headers) === "legacy") return undefined;
+  if (message.id === undefined || protocolGeneration(message, headers) === "legacy") return undefined;
   return refuseEnvelope(message, id) ?? refuseFields(message, headers, id);
 }
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { executeOnce, pack, unpack } from "../../../../functions/code/execution/replay.ts";
+import { executeIdempotently, compressText, restoreText } from "../../../../functions/code/execution/replay.ts";
 import { changesOf } from "../../../../shared/changes/record.ts";
 import type { Door } from "../../../../shared/http/invoke.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
@@ -105,7 +105,7 @@ describe("a program that is sent again with its request_id", () => {
     const account = await newAccount();
     const run = { requestId: "r", code: adding(account, "Sales") };
     const at = (ms: number) =>
-      executeOnce(
+      executeIdempotently(
         run,
         codeDoor(account.owner, () => new Date(Date.now() + ms)),
       );
@@ -167,7 +167,7 @@ describe("a program that is sent again with its request_id", () => {
     });
     const code = `workspaces.delete(account_id="${account.id}", workspace_id="${body.id}")`;
     const run = (ms: number) =>
-      executeOnce(
+      executeIdempotently(
         { code, requestId: "r" },
         codeDoor(member, () => new Date(Date.now() + ms)),
       );
@@ -208,7 +208,7 @@ describe("a process that dies while a program runs, before its envelope is store
   });
 
   const runIn = (account: Account, ms: number) =>
-    executeOnce(
+    executeIdempotently(
       { code: busyProgram(account), requestId: "r", sessionId: "s" },
       faultyDoor(account.owner, () => new Date(Date.now() + ms)),
     );
@@ -240,16 +240,16 @@ describe("a stored envelope", () => {
   test("of 1 MiB fits into an item of the table, and comes back as it was", async () => {
     const text = JSON.stringify(rows(5_500)).slice(0, 1_048_576);
     expect(text).toHaveLength(1_048_576);
-    const packed = await pack(text);
+    const packed = await compressText(text);
     expect(JSON.stringify(packed).length).toBeLessThan(390_000);
-    expect(await unpack(packed)).toBe(text);
+    expect(await restoreText(packed)).toBe(text);
   });
 
   test.each(["", "short", "ä€𝄞\u0000".repeat(200)])("comes back as it was (%#)", async (text) => {
-    expect(await unpack(await pack(text))).toBe(text);
+    expect(await restoreText(await compressText(text))).toBe(text);
   });
 
   test("that cannot be made small enough is not stored", async () => {
-    expect(await pack(randomBytes(400_000).toString("base64"))).toBeUndefined();
+    expect(await compressText(randomBytes(400_000).toString("base64"))).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { nearest } from "../../../../functions/code/language/spelling.ts";
+import { closestName } from "../../../../functions/code/language/spelling.ts";
 
 const names = ["account_id", "name", "page", "page_size"];
 
@@ -20,10 +20,10 @@ test.each([
   ["", undefined],
   ["x".repeat(60_000), undefined],
 ])("%s is taken for %s", (word, meant) => {
-  expect(nearest(word, names)).toBe(meant);
+  expect(closestName(word, names)).toBe(meant);
 });
 
 test("the closest of several is taken, the first of those equally close", () => {
-  expect(nearest("pages", ["page_size", "pagers", "page", "pagesx"])).toBe("pagers");
-  expect(nearest("workspaces.lists", ["workspaces.lis", "workspaces.list"])).toBe("workspaces.list");
+  expect(closestName("pages", ["page_size", "pagers", "page", "pagesx"])).toBe("pagers");
+  expect(closestName("workspaces.lists", ["workspaces.lis", "workspaces.list"])).toBe("workspaces.list");
 });

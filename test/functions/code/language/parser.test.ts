@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { literalOf } from "../../../../functions/code/checker/constants.ts";
+import { foldArgument } from "../../../../functions/code/checker/constants.ts";
 import type { Call, Expression } from "../../../../functions/code/language/ast.ts";
 import { LanguageError } from "../../../../functions/code/language/errors.ts";
 import { parse } from "../../../../functions/code/language/parser.ts";
@@ -15,14 +15,14 @@ function callIn(program: string): Call {
 /** The value that an argument's source text stands for. */
 function valueIn(text: string): unknown {
   const [argument] = callIn(`f(x=${text})`).args;
-  return argument && literalOf(argument.value).value;
+  return argument && foldArgument(argument.value).value;
 }
 
 function faultOf(program: string): string {
   try {
     parse(program);
   } catch (error) {
-    if (error instanceof LanguageError) return error.mistake.message;
+    if (error instanceof LanguageError) return error.diagnostic.message;
     throw error;
   }
   throw new Error(`nothing is wrong with ${program}`);
@@ -38,7 +38,7 @@ describe("statements", () => {
 
   test("spread over lines inside brackets, after a backslash, and with trailing commas", () => {
     const { args } = callIn('a.b(\n  x=[1,\n  2,], # two\n  y={"k":\n3,},\n)');
-    expect(args.map(({ name, value }) => [name, literalOf(value).value])).toEqual([
+    expect(args.map(({ name, value }) => [name, foldArgument(value).value])).toEqual([
       ["x", [1, 2]],
       ["y", { k: 3 }],
     ]);

@@ -2,7 +2,7 @@ import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 
 import type { CallResponse, CodeResponse } from "../../../../../functions/code/envelope.ts";
-import { brief } from "../../../../../functions/code/protocols/mcp/results.ts";
+import { summarizeResults } from "../../../../../functions/code/protocols/mcp/results.ts";
 import { request } from "../../../../support/request.ts";
 import { newAccount, type Account } from "../../../../support/world.ts";
 
@@ -35,12 +35,12 @@ const failed = (error: Partial<CodeResponse["error"]> = {}): Partial<CodeRespons
 
 test("of small results nothing is left out", () => {
   const whole = envelope(page(10), [read(page(10))]);
-  expect(JSON.stringify(brief(whole))).toBe(JSON.stringify(whole));
+  expect(JSON.stringify(summarizeResults(whole))).toBe(JSON.stringify(whole));
 });
 
 test("of what only reads, the size is told, and how many calls there were", () => {
   const many = [read(page(100), 0), read(page(100), 1), { ...read({ id: 1 }, 2), function: "me.get" }];
-  expect(brief(envelope(3, many))).toMatchObject({
+  expect(summarizeResults(envelope(3, many))).toMatchObject({
     result: { last_value: 3 },
     responses: [
       { index: 0, function: "workspaces.list", status: "completed", bytes: 2 * bytes(page(100)), calls: 2 },
@@ -51,14 +51,14 @@ test("of what only reads, the size is told, and how many calls there were", () =
 
 test("what the last value holds stands there once", () => {
   const [one, other] = [page(100), { id: "w-1", name: "x".repeat(3_000) }];
-  const { responses } = brief(envelope([one], [read(one)])) as CodeResponse;
+  const { responses } = summarizeResults(envelope([one], [read(one)])) as CodeResponse;
   expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
-  expect(JSON.stringify(brief(envelope([other], [write(other)]))).length).toBeLessThan(3_500);
+  expect(JSON.stringify(summarizeResults(envelope([other], [write(other)]))).length).toBeLessThan(3_500);
 });
 
 test("what a write brought is told where the last value does not, as far as there is room", () => {
   const made = Array.from({ length: 30 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
-  const { responses } = brief(envelope("done", [read(page(200)), ...made])) as { responses: object[] };
+  const { responses } = summarizeResults(envelope("done", [read(page(200)), ...made])) as { responses: object[] };
   expect(responses.slice(0, 3)).toEqual([
     { index: 0, function: "workspaces.list", status: "completed", bytes: bytes(page(200)) },
     made[0],
@@ -69,19 +69,19 @@ test("what a write brought is told where the last value does not, as far as ther
 });
 
 test("a last value that is too large is replaced by how large it is and what to do, and a smaller one is told", () => {
-  const answer = brief(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
+  const answer = summarizeResults(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
   expect(answer).toMatchObject({
     result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
     responses: [{ bytes: 65_537 }],
   });
-  expect(bytes(brief(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
+  expect(bytes(summarizeResults(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
 });
 
 test("a program that failed tells what its writes brought, and its error once", () => {
   const parameters = [{ name: "a", type: "string", required: true, description: "" }];
   const error = { code: "not_found", message: "m", line: 1, column: 1, parameters, detail: { code: "not_found" } };
   const made = Array.from({ length: 40 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
-  const answer = brief(
+  const answer = summarizeResults(
     envelope(page(200), [...made, read(page(200), 40), { index: 41, function: "me.get", status: "failed", error }], {
       status: "failed",
       error,
@@ -98,7 +98,7 @@ test("a program that failed tells what its writes brought, and its error once", 
     { index: 41, function: "me.get", status: "failed", error: { code: "not_found" } },
   ]);
   expect(told).not.toHaveProperty("parameters");
-  const mistaken = brief(envelope(null, [], failed({ detail: [{ loc: ["body"], msg: "m", type: "t" }] })));
+  const mistaken = summarizeResults(envelope(null, [], failed({ detail: [{ loc: ["body"], msg: "m", type: "t" }] })));
   expect((mistaken as CodeResponse).error).toEqual({ code: "not_found", message: "m", line: 1, column: 1 });
 });
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { eraOf, refuseByHeaders } from "../../../../../functions/code/protocols/mcp/versions.ts";
+import { protocolGeneration, refuseByHeaders } from "../../../../../functions/code/protocols/mcp/versions.ts";
 
 const version = "io.modelcontextprotocol/protocolVersion";
 const modern = "2026-07-28";
@@ -26,8 +26,8 @@ test.each([
   ["discovery", "server/discover", undefined, undefined, "modern"],
 ])("%s", (_, method, claimed, header, era) => {
   const headers = header === undefined ? {} : { "mcp-protocol-version": header };
-  expect(eraOf(messageOf(method, claimed), headers)).toBe(era);
-  expect(eraOf(messageOf(method, claimed), { ...headers, "mcp-method": "anything" })).toBe(era);
+  expect(protocolGeneration(messageOf(method, claimed), headers)).toBe(era);
+  expect(protocolGeneration(messageOf(method, claimed), { ...headers, "mcp-method": "anything" })).toBe(era);
 });
 
 test("under the newest header no tool is called but the one that the headers name", () => {

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { agentCard } from "./agent-card.ts";
 import type { Asset } from "./assets.ts";
 import { pageAssets } from "./docs-pages/assets.ts";
+import { playgroundScript } from "./docs-pages/playground-bundle.ts";
 import type { LambdaSpec } from "./lambdas.ts";
 import { openApiDocument } from "./openapi.ts";
 import { playgroundFunctions } from "./playground-functions.ts";
@@ -16,10 +17,7 @@ const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/p
  * What the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer, the
  * playground, the pages beside them, and the page that confirms a forwarding.
  */
-export function docsAssets(): Asset[] {
-  const playground = ["", "-editor", "-completion", "-shapes", "-text", "-outcome", "-dom"].map(
-    (part) => `playground${part}.js`,
-  );
+export async function docsAssets(): Promise<Asset[]> {
   const verify = ["verify.html", "verify.js", "verify.css"];
   const names = [
     "index.html",
@@ -30,7 +28,6 @@ export function docsAssets(): Asset[] {
     "pages.js",
     "playground.html",
     "playground.css",
-    ...playground,
     ...verify,
   ];
   const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
@@ -39,6 +36,7 @@ export function docsAssets(): Asset[] {
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
     { to: "agent-card.json", content: JSON.stringify(agentCard()) },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
+    { to: "docs/playground.js", content: await playgroundScript() },
     ...pageAssets(),
     ...local,
     ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),

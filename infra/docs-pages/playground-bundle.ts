@@ -35,6 +35,7 @@ const grammars: Plugin = {
 
 async function bundle(): Promise<string> {
   const { build } = await import("esbuild");
+  const license = await readFile(join(root, "node_modules/@codemirror/state/LICENSE"), "utf8");
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: [join(sources, "page.ts")],
@@ -44,6 +45,8 @@ async function bundle(): Promise<string> {
     format: "esm",
     target: "es2022",
     plugins: [grammars],
+    // CodeMirror, Lezer and their small packages have one author and one license, which goes where a copy goes.
+    banner: { js: `/*\nCodeMirror and Lezer\n\n${license}*/` },
     legalComments: "none",
     logLevel: "warning",
   });

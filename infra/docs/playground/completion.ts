@@ -70,7 +70,7 @@ function valuesOf(type: string): string[] {
 function parameterOption({ name, type, required, description }: Parameter): Completion {
   const apply = type.startsWith("string") ? insert(`${name}="`, '"') : insert(`${name}=`, "", { completesOn: true });
   const detail = required ? type : `optional, ${type}`;
-  return { label: name, detail, info: description, type: "property", boost: required ? 1 : 0, apply };
+  return { label: name, detail, info: description, type: "property", apply };
 }
 
 const valueOptions = ({ type, description }: Parameter): Completion[] =>
@@ -94,11 +94,13 @@ function parameterBefore(doc: Text, position: number, called: FunctionEntry | un
   return called?.parameters.find((one) => one.name === name);
 }
 
-/** The parameters that a call does not have yet, but for the argument at the caret. */
+/** The parameters that a call does not have yet, the required ones first; the argument at the caret does not count. */
 function missingParameters(doc: Text, args: SyntaxNode, { parameters }: FunctionEntry, from: number): Parameter[] {
   const given = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
   const names = new Set(given.map((argument) => textOf(doc, argument.getChild("ArgumentName") ?? argument)));
-  return parameters.filter(({ name }) => !names.has(name));
+  return parameters
+    .filter(({ name }) => !names.has(name))
+    .toSorted((one, other) => Number(other.required) - Number(one.required));
 }
 
 /** Whether an argument can begin at a position inside the parentheses of a call. */

@@ -79,6 +79,8 @@ export class Editor {
       defaultKeymap: false,
       icons: false,
       interactionDelay: 0,
+      // Equally good matches stay in the order of the source: a signature's, not the alphabet's.
+      compareCompletions: () => 0,
       // Screen readers read a completion's label and detail as one name: a space keeps them apart.
       addToOptions: [{ render: () => document.createTextNode(" "), position: 60 }],
       override: [async (context) => complete(context, await options.shapes)],

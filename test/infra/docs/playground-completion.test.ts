@@ -109,9 +109,9 @@ describe("offered are", () => {
     ["functions in a list", "tags.add(name=[na|", { word: "na", labels: functions }],
     ["functions in parentheses", "(na|", { word: "na", labels: functions }],
     ["functions in the arguments of an unknown function", "tags.remove(na|", { word: "na", labels: functions }],
-    ["the names of arguments", "x = tags.add(na|", { word: "na", labels: ["note", "name", "count"] }],
-    ["the names behind a call", "tags.add(name=me.get(), |", { word: "", labels: ["note", "count"] }],
-    ["the names behind a bracket in a text", 'tags.add(name="(", |', { word: "", labels: ["note", "count"] }],
+    ["the names of arguments", "x = tags.add(na|", { word: "na", labels: ["name", "count", "note"] }],
+    ["the names behind a call", "tags.add(name=me.get(), |", { word: "", labels: ["count", "note"] }],
+    ["the names behind a bracket in a text", 'tags.add(name="(", |', { word: "", labels: ["count", "note"] }],
     [
       "the names that are missing, also behind the caret",
       "tags.add(note=1, |, name=me.get(count=2))",
@@ -120,7 +120,7 @@ describe("offered are", () => {
     [
       "the names behind a line end and a comment",
       "tags.add(\n  # which\n  |\n)",
-      { labels: ["note", "name", "count"] },
+      { labels: ["name", "count", "note"] },
     ],
     ["fixed values", "tags.list(state=|)", { word: "", labels: ['"open"', '"closed"'] }],
     ["fixed values between quotes", 'tags.list(state="o|")', { word: "o", labels: ["open", "closed"] }],

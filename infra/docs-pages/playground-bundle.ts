@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 import type { Plugin } from "esbuild";
@@ -63,6 +63,20 @@ async function hashOfInputs(): Promise<string> {
   return hash.digest("hex");
 }
 
+/** Keeps a bundle in place of the one before it. Without the right to write there, every start bundles anew. */
+async function keep(cached: string, script: string): Promise<void> {
+  // Another process must not read half of it.
+  const unfinished = `${cached}.${process.pid}`;
+  try {
+    await rm(cacheFolder, { recursive: true, force: true });
+    await mkdir(cacheFolder, { recursive: true });
+    await writeFile(unfinished, script);
+    await rename(unfinished, cached);
+  } catch {
+    // The bundle itself is in memory.
+  }
+}
+
 /**
  * The playground's script with everything in it: CodeMirror, code mode's language and the page.
  * It is built once for the same sources, and kept in `node_modules/.cache`.
@@ -72,10 +86,6 @@ export async function playgroundScript(): Promise<string> {
   const known = await readFile(cached, "utf8").catch(() => undefined);
   if (known !== undefined) return known;
   const script = await bundle();
-  await mkdir(cacheFolder, { recursive: true });
-  // Another process must not read half of it.
-  const unfinished = `${cached}.${process.pid}`;
-  await writeFile(unfinished, script);
-  await rename(unfinished, cached);
+  await keep(cached, script);
   return script;
 }

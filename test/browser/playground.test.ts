@@ -78,6 +78,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.locator("details", { hasText: "Last value" }).locator("pre").innerText()).toContain('"email"');
     expect(await names(account)).toEqual(["Sales"]);
     expect(asked.filter((one) => !/^(GET|POST) \//.test(one))).toEqual([]);
+    const display = 'getComputedStyle(editor.shadowRoot.querySelector(".cm-scroller")).display';
+    expect(await page.evaluate(display), "the editor has its styles").toBe("flex");
     expect([page.url(), complaints]).toEqual([`${base}/docs/playground`, []]);
   });
 
@@ -118,10 +120,12 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.locator(".error").innerText()).toContain("Did you mean workspaces.list?");
     expect(await page.locator(".error pre").innerText()).toBe('workspaces.lst(account_id="…")\n^');
     expect(await page.locator(".cm-wrong").innerText()).toBe("workspaces.lst");
+    expect(await program(page).getAttribute("aria-invalid")).toBe("true");
     await page.getByRole("button", { name: "Go to line 2" }).click();
     await page.keyboard.type("#");
     expect(await textOf(page)).toBe('me.get()\n#workspaces.lst(account_id="…")');
     expect(await page.locator(".cm-wrong").count()).toBe(0);
+    expect(await program(page).getAttribute("aria-invalid")).toBe("false");
   });
 
   test("completes functions and their parameters by keyboard, and can be undone", async () => {
@@ -165,6 +169,31 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await expect.poll(() => completions(page).count()).toBeGreaterThan(1);
     await page.keyboard.press("Enter");
     expect(await textOf(page)).toBe("workspaces.list(\n  ");
+  });
+
+  test("is left by Escape, then Tab, and names its completions to screen readers", async () => {
+    const { page, complaints } = await openPlayground();
+    await write(page, "");
+    await program(page).pressSequentially("tags.lis");
+    await page.getByRole("option", { name: /^tags\.list \w/, selected: true }).waitFor();
+    const chosen = await completions(page).first().getAttribute("id");
+    expect(await program(page).getAttribute("aria-activedescendant")).toBe(chosen);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.id")).toBe("run");
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.type("t");
+    expect(await textOf(page)).toBe("tags.list");
+    expect(complaints).toEqual([]);
+  });
+
+  test("offers the members of what a call answers", async () => {
+    const { page } = await openPlayground();
+    await write(page, "");
+    await program(page).pressSequentially("accounts.list().items[0].na");
+    await page.getByRole("option", { name: "name", exact: true, selected: true }).waitFor();
+    await page.keyboard.press("Tab");
+    expect(await textOf(page)).toBe("accounts.list().items[0].name");
   });
 
   test("sends the same again when no answer came, and nothing is done twice", async () => {

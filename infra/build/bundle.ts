@@ -15,7 +15,7 @@ type BundleOptions = {
   /** Where the SDK finds credentials: Lambda's environment, or wherever a machine may have them. */
   credentials?: "environment" | "anywhere";
   /** By the name of the Lambda; asked for while esbuild is at work. */
-  assets?: () => Record<string, readonly Asset[]>;
+  assets?: () => Promise<Record<string, readonly Asset[]>>;
 };
 
 const root = resolve(import.meta.dirname, "../..");
@@ -58,8 +58,7 @@ export async function bundleLambdas(
     ),
     buildAll(specs.filter(isLocated), { ...settings, ...withImportMetaUrl }),
   ]);
-  const assets = options.assets?.() ?? {};
-  const metafiles = await building;
+  const [metafiles, assets = {}] = await Promise.all([building, options.assets?.()]);
   const unknown = Object.keys(assets).filter((name) => !specs.some((spec) => spec.name === name));
   if (unknown.length > 0) throw new Error(`There are files for Lambdas that do not exist: ${unknown.join(", ")}`);
   const metafile: Metafile = {
@@ -104,8 +103,8 @@ export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).m
 }));
 
 /** The files beside the product's Lambdas and workers, by their names. */
-export const productAssets = (): Record<string, readonly Asset[]> => ({
-  docs: docsAssets(),
+export const productAssets = async (): Promise<Record<string, readonly Asset[]>> => ({
+  docs: await docsAssets(),
   fallback: fallbackAssets(lambdas),
   "billing.invoices.download": invoiceAssets,
 });

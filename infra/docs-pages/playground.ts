@@ -2,11 +2,9 @@ import * as z from "zod";
 
 import { catalogue } from "../../functions/code/catalogue.ts";
 import { parametersOf } from "../../functions/code/catalogue/signature.ts";
+import type { Catalogue, Shape } from "../docs/playground/value-shapes.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
-
-/** What a value holds, by number of its shape: the members of a dict, or what the items of a list are like. */
-type Shape = { members: Record<string, number> } | { items: number };
 
 /** Numbers shapes, each once, however many functions answer it. 0 is anything that holds nothing to choose. */
 class Shapes {
@@ -36,15 +34,14 @@ class Shapes {
   }
 }
 
-/** What the playground completes, known before anybody has a token: functions, their parameters, and what they answer. */
-export function playgroundFunctions(): object {
+/** The catalogue as the playground completes it: functions, their parameters and the shapes of their results. */
+export function playgroundFunctions(): Catalogue {
   const shapes = new Shapes();
   const functions = [...catalogue.values()].map((fn) => {
     const output: Schema = z.toJSONSchema(fn.route.output, { io: "output", unrepresentable: "any" });
     return {
       name: fn.route.name,
       summary: fn.route.summary,
-      access: fn.route.access,
       parameters: parametersOf(fn).map(({ name, type, required, description }) => ({
         name,
         type,

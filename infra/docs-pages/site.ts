@@ -6,6 +6,7 @@ import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { agentCard } from "./agent-card.ts";
 import { pageAssets } from "./assets.ts";
+import { playgroundScript } from "./playground-bundle.ts";
 import { playgroundFunctions } from "./playground.ts";
 
 const pages = resolve(import.meta.dirname, "../docs");
@@ -15,10 +16,9 @@ const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/p
  * What the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer, the
  * playground, the pages beside them, and the page that confirms a forwarding.
  */
-export function docsAssets(): Asset[] {
-  const playground = ["", "-editor", "-completion", "-shapes", "-text", "-outcome", "-dom"].map(
-    (part) => `playground${part}.js`,
-  );
+export async function docsAssets(): Promise<Asset[]> {
+  // esbuild is a process of its own: it works while the rest is written.
+  const script = playgroundScript();
   const verify = ["verify.html", "verify.js", "verify.css"];
   const names = [
     "index.html",
@@ -29,7 +29,6 @@ export function docsAssets(): Asset[] {
     "pages.js",
     "playground.html",
     "playground.css",
-    ...playground,
     ...verify,
   ];
   const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
@@ -38,6 +37,7 @@ export function docsAssets(): Asset[] {
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
     { to: "agent-card.json", content: JSON.stringify(agentCard()) },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
+    { to: "docs/playground.js", content: await script },
     ...pageAssets(),
     ...local,
     ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),

@@ -31,7 +31,7 @@ const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 /** What a bundle has beside it on Lambda, the functions that serve the docs and the 405s find here. */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
-  await writeAssets(folder, [...docsAssets(), ...fallbackAssets(lambdas)]);
+  await writeAssets(folder, [...(await docsAssets()), ...fallbackAssets(lambdas)]);
   return folder;
 }
 

@@ -52,7 +52,7 @@ test("when nothing changed there is nothing to deploy: templates and the hashes 
 test("what changed in one function changes its asset and no other", async () => {
   const bundles = join(folder, "changed", "bundles");
   const hashes = async (note: string) => {
-    await bundleLambdas([...wanted(lambdas)], bundles, { assets: () => ({ docs: [], fallback: [] }) });
+    await bundleLambdas([...wanted(lambdas)], bundles, { assets: async () => ({ docs: [], fallback: [] }) });
     writeFileSync(join(bundles, "me.get", "note"), note);
     const app = createApp(join(folder, "changed", note));
     const config = readConfig(() => undefined, {});

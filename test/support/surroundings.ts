@@ -27,7 +27,7 @@ export async function startSurroundings(): Promise<() => Promise<void>> {
 async function prepare(engine: Engine): Promise<() => Promise<void>> {
   const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
   const docs = await mkdtemp(join(tmpdir(), "hosted-mail-test-"));
-  await writeAssets(docs, [...docsAssets(), ...fallbackAssets(lambdas)]);
+  await writeAssets(docs, [...(await docsAssets()), ...fallbackAssets(lambdas)]);
   Object.assign(process.env, {
     TABLE_NAME: "test",
     TEST_ISSUER_KEY: JSON.stringify(key),

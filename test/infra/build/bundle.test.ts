@@ -48,7 +48,7 @@ test("every worker is bundled, and its bundle opens nothing and needs no environ
 
 test("the bundled download makes the same PDF of an invoice as its source, of the fonts beside it, wherever it runs", async () => {
   const [outdir, name] = [join(folder, "invoices"), "billing.invoices.download"];
-  await bundleLambdas([{ name, file: download }], outdir, { assets: () => ({ [name]: invoiceAssets }) });
+  await bundleLambdas([{ name, file: download }], outdir, { assets: async () => ({ [name]: invoiceAssets }) });
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
@@ -80,7 +80,7 @@ test("the same sources give the same bytes, so that nothing unchanged is deploye
 
 test("files lie beside the handler that needs them, and only there", async () => {
   const outdir = join(folder, "assets");
-  const assets = () => ({
+  const assets = async () => ({
     "me.get": [
       { to: "openapi.json", content: "{}" },
       { to: "viewer/LICENSE", from: "node_modules/swagger-ui-dist/LICENSE" },
@@ -93,7 +93,7 @@ test("files lie beside the handler that needs them, and only there", async () =>
 });
 
 test("files for a Lambda that does not exist are refused", async () => {
-  const assets = () => ({ "me.gone": [{ to: "openapi.json", content: "{}" }] });
+  const assets = async () => ({ "me.gone": [{ to: "openapi.json", content: "{}" }] });
   await expect(bundleLambdas(lambdas, join(folder, "typo"), { assets })).rejects.toThrow("me.gone");
 });
 

@@ -14,7 +14,7 @@ import { docsAssets } from "../../../infra/docs-pages/site.ts";
 const root = resolve(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const documents = [...globSync("docs/*.md", { cwd: root }), "README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-const assets = docsAssets();
+const assets = await docsAssets();
 const htmlOf = (name: string): string => {
   const asset = assets.find(({ to }) => to === `docs/${name}.html`);
   if (!asset) throw new Error(`there is no page ${name}`);

@@ -1,21 +1,55 @@
-import { node } from "./playground-dom.js";
-import { pointAt } from "./playground-text.js";
+import type { Position } from "./diagnostics.ts";
+import { node } from "./dom.ts";
 
-const json = (value) => node("pre", { className: "json" }, JSON.stringify(value, null, 2));
+type Call = {
+  index: number;
+  function: string;
+  status: string;
+  result: unknown;
+  error?: { code: string };
+};
+type PlannedCall = {
+  index: number;
+  function: string;
+  line: number;
+  access: string;
+  capability: string | null;
+  held: boolean | null;
+};
+type ProgramError = Position & { code: string; message: string; detail?: unknown };
+
+/** What the page reads of the answer to a program. */
+export type Envelope = {
+  status: string;
+  complexity_score: number;
+  result: { last_value: unknown };
+  responses: Call[];
+  dry_run?: { calls: PlannedCall[] };
+  session?: { not_kept: { name: string; message: string }[] };
+  error?: ProgramError;
+};
+
+/** A place where a program is wrong, and the sentences about it. */
+type Mistake = Position & { text: string };
+
+type GoTo = (position: Position) => void;
+
+const json = (value: unknown): HTMLPreElement => node("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
 /** What there is to see of a value without opening it. */
-function summaryOf(value) {
+function summaryOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} items`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  if (typeof value.omitted_bytes === "number") return "left out: too large";
-  if (Array.isArray(value.items)) return `${value.items.length} of ${value.total ?? value.items.length} items`;
-  const name = value.name ?? value.primary_email ?? value.email ?? value.id;
+  const { omitted_bytes, items, total, name: own, primary_email, email, id } = value as Record<string, unknown>;
+  if (typeof omitted_bytes === "number") return "left out: too large";
+  if (Array.isArray(items)) return `${items.length} of ${typeof total === "number" ? total : items.length} items`;
+  const name = own ?? primary_email ?? email ?? id;
   return typeof name === "string" ? name : `${Object.keys(value).length} members`;
 }
 
-const badge = (text, kind) => node("span", { className: `badge ${kind}` }, text);
+const badge = (text: string, kind: string): HTMLSpanElement => node("span", { className: `badge ${kind}` }, text);
 
-function callItem({ index, function: name, status, result, error }) {
+function callItem({ index, function: name, status, result, error }: Call): HTMLLIElement {
   const head = [node("span", { className: "index" }, `${index + 1}`), node("code", {}, name), badge(status, status)];
   if (status !== "completed") {
     const why = error ? [node("span", { className: "note" }, error.code)] : [];
@@ -34,12 +68,15 @@ function callItem({ index, function: name, status, result, error }) {
  * The mistakes that a message tells, each with its place and its sentences: of the first, all up to its line of the program;
  * of others, a line each. What is left of the message belongs to them all.
  */
-export function mistakesIn({ message, line, column }) {
+export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
+  mistakes: Mistake[];
+  rest: string;
+} {
   const lines = message.split("\n");
   const place = lines.indexOf(`line ${line}, column ${column}:`);
   if (place < 0) return { mistakes: [{ line, column, text: message }], rest: "" };
   const mistakes = [{ line, column, text: lines.slice(0, place).join("\n") }];
-  const rest = [];
+  const rest: string[] = [];
   for (const one of lines.slice(place + 3)) {
     const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
     if (text === undefined) rest.push(one);
@@ -49,16 +86,24 @@ export function mistakesIn({ message, line, column }) {
   return { mistakes, rest: rest.filter((one) => !told.test(one)).join("\n") };
 }
 
+/** A line of a program with a caret under a column; of a long line, the part around it. */
+function pointAt(text: string, { line, column }: Position): string {
+  const characters = Array.from(text.split(/\r\n|\r|\n/)[line - 1] ?? "");
+  const from = Math.max(0, column - 51);
+  const padding = characters.slice(from, column - 1).map((one) => (one === "\t" ? "\t" : " "));
+  return `${characters.slice(from, from + 100).join("")}\n${padding.join("")}^`;
+}
+
 /** The sentences wrap; the line of the program and the caret below it do not. */
-function mistakeParts({ line, column, text }, code, goTo) {
+function mistakeParts({ line, column, text }: Mistake, code: string, goTo: GoTo): HTMLElement[] {
   const show = node("button", { type: "button" }, `Go to line ${line}`);
   show.addEventListener("click", () => goTo({ line, column }));
   return [node("p", { className: "prose" }, text), node("pre", { tabIndex: 0 }, pointAt(code, { line, column })), show];
 }
 
-function errorBox(error, program, goTo) {
+function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElement {
   const { mistakes, rest } = mistakesIn(error);
-  const [first, ...others] = mistakes.map((mistake) => mistakeParts(mistake, program, goTo));
+  const [first = [], ...others] = mistakes.map((mistake) => mistakeParts(mistake, program, goTo));
   const { detail } = error;
   const more =
     detail === undefined ? [] : [node("details", {}, node("summary", {}, "What REST would answer"), json(detail))];
@@ -73,14 +118,14 @@ function errorBox(error, program, goTo) {
   );
 }
 
-const heldText = new Map([
+const heldText = new Map<boolean | null, string>([
   [true, "yes"],
   [false, "no"],
   [null, "only the run can tell"],
 ]);
 
-function dryTable({ calls }) {
-  const row = ({ index, function: name, line, access, capability, held }) =>
+function dryTable(calls: PlannedCall[]): HTMLTableElement {
+  const row = ({ index, function: name, line, access, capability, held }: PlannedCall): HTMLTableRowElement =>
     node(
       "tr",
       {},
@@ -103,11 +148,11 @@ function dryTable({ calls }) {
 }
 
 /** The envelope of a program as something to read. */
-export function outcomeOf(envelope, program, goTo) {
+export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTMLElement[] {
   const { status, result, responses, dry_run, session, error } = envelope;
-  const parts = [];
+  const parts: HTMLElement[] = [];
   if (error) parts.push(errorBox(error, program, goTo));
-  if (dry_run) parts.push(dryTable(dry_run));
+  if (dry_run) parts.push(dryTable(dry_run.calls));
   if (responses.length > 0) parts.push(node("ol", { className: "calls" }, ...responses.map(callItem)));
   // What failed has no outcome: its last value is what a call before that brought, which stands there too.
   if (!dry_run && status === "completed") {
@@ -122,7 +167,7 @@ export function outcomeOf(envelope, program, goTo) {
 }
 
 /** One line about what came of it. */
-export function statusOf(envelope, { ms, isReplayed }) {
+export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; isReplayed: boolean }): string {
   const { status, complexity_score: score, responses, dry_run } = envelope;
   const count = dry_run ? dry_run.calls.length : responses.filter(({ status }) => status === "completed").length;
   const calls = `${count} ${count === 1 ? "call" : "calls"}${dry_run ? " would run" : ""}`;
@@ -131,8 +176,10 @@ export function statusOf(envelope, { ms, isReplayed }) {
   return `${what} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
 }
 
+type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };
+
 /** A failure that is not the program's: what it was, and whether sending the same again can help. */
-export function problemOf(status, body) {
+export function problemOf(status: number, body: Problem): string {
   if (Array.isArray(body?.detail)) return body.detail.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("\n");
   if (status === 401) return `${body?.title ?? "Not signed in"}: paste an access token above.`;
   return `${status} ${body?.code ?? ""}: ${body?.detail ?? "It did not work."}`;

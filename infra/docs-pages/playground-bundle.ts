@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+import type { Plugin } from "esbuild";
+
+const root = resolve(import.meta.dirname, "../..");
+const sources = resolve(import.meta.dirname, "../docs/playground");
+const cacheFolder = join(root, "node_modules/.cache/playground");
+
+/** Generates the two modules of a Lezer grammar: the parser, `x.grammar`, and the numbers of its tokens, `x.grammar.terms`. */
+const grammars: Plugin = {
+  name: "grammars",
+  async setup(build) {
+    const { buildParserFile } = await import("@lezer/generator");
+    build.onResolve({ filter: /\.grammar(\.terms)?$/ }, ({ path, resolveDir }) => ({
+      path: resolve(resolveDir, path.replace(/\.terms$/, "")),
+      namespace: path.endsWith(".terms") ? "terms" : "parser",
+    }));
+    const generated = new Map<string, ReturnType<typeof buildParserFile>>();
+    const generate = (file: string) => {
+      const modules = generated.get(file) ?? buildParserFile(readFileSync(file, "utf8"), { fileName: file });
+      generated.set(file, modules);
+      return modules;
+    };
+    for (const namespace of ["parser", "terms"] as const) {
+      build.onLoad({ filter: /\.grammar$/, namespace }, ({ path }) => ({
+        contents: generate(path)[namespace],
+        resolveDir: dirname(path),
+      }));
+    }
+  },
+};
+
+async function bundle(): Promise<string> {
+  const { build } = await import("esbuild");
+  const license = await readFile(join(root, "node_modules/@codemirror/state/LICENSE"), "utf8");
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(sources, "page.ts")],
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    plugins: [grammars],
+    // CodeMirror, Lezer and their small packages have one author and one license, which goes where a copy goes.
+    banner: { js: `/*\nCodeMirror and Lezer\n\n${license}*/` },
+    legalComments: "none",
+    logLevel: "warning",
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+/** A hash of what the bundle is made from: the page's sources, this file, and the packages by the lock file. */
+async function hashOfInputs(): Promise<string> {
+  const names = (await readdir(sources)).toSorted().map((name) => join(sources, name));
+  const hash = createHash("sha256");
+  for (const file of [...names, import.meta.filename, join(root, "package-lock.json")]) {
+    hash.update(`${file}\0`).update(await readFile(file));
+  }
+  return hash.digest("hex");
+}
+
+/** Keeps a bundle in place of the one before it. Without the right to write there, every start bundles anew. */
+async function keep(cached: string, script: string): Promise<void> {
+  // Another process must not read half of it.
+  const unfinished = `${cached}.${process.pid}`;
+  try {
+    await rm(cacheFolder, { recursive: true, force: true });
+    await mkdir(cacheFolder, { recursive: true });
+    await writeFile(unfinished, script);
+    await rename(unfinished, cached);
+  } catch {
+    // The bundle itself is in memory.
+  }
+}
+
+/**
+ * The playground's script with everything in it: CodeMirror, code mode's language and the page.
+ * It is built once for the same sources, and kept in `node_modules/.cache`.
+ */
+export async function playgroundScript(): Promise<string> {
+  const cached = join(cacheFolder, `${await hashOfInputs()}.js`);
+  const known = await readFile(cached, "utf8").catch(() => undefined);
+  if (known !== undefined) return known;
+  const script = await bundle();
+  await keep(cached, script);
+  return script;
+}

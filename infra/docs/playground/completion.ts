@@ -1,0 +1,170 @@
+import {
+  insertCompletionText,
+  pickedCompletion,
+  startCompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
+import { ensureSyntaxTree, syntaxTree } from "@codemirror/language";
+import type { EditorState, Text } from "@codemirror/state";
+import type { EditorView } from "@codemirror/view";
+import type { SyntaxNode } from "@lezer/common";
+
+import { textOf, variablesAt, type FunctionEntry, type Parameter, type ValueShapes } from "./value-shapes.ts";
+
+/** Longest time that one completion may spend on parsing. */
+const parseBudgetMs = 100;
+
+const nodeBefore = (state: EditorState, position: number): SyntaxNode =>
+  (ensureSyntaxTree(state, position, parseBudgetMs) ?? syntaxTree(state)).resolveInner(position, -1);
+
+/** The innermost brackets around a position; undefined when it is outside of all. */
+function bracketsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
+  for (let around: SyntaxNode | null = node; around; around = around.parent) {
+    const [open, close] = [around.firstChild, around.lastChild];
+    const opener = around.name === "Index" ? around.getChild("BracketL") : open;
+    if (!opener?.name.endsWith("L") || opener.to > position) continue;
+    if (!close?.name.endsWith("R") || close.to > position) return around;
+  }
+  return undefined;
+}
+
+/** The call whose parentheses are the innermost brackets around a position; undefined when there is none. */
+function argumentsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
+  const brackets = bracketsAround(node, position);
+  return brackets?.name === "Arguments" ? brackets : undefined;
+}
+
+/** The function whose arguments are being written at a position; undefined when there is none, or it is unknown. */
+export function functionAt(state: EditorState, position: number, shapes: ValueShapes): FunctionEntry | undefined {
+  const args = argumentsAround(nodeBefore(state, position), position);
+  return args && shapes.calledBy(state.doc, args);
+}
+
+/** Replaces the word with `before` and `after`, puts the caret between them, and asks for completions there on request. */
+const insert =
+  (before: string, after = "", { completesOn = false } = {}) =>
+  (view: EditorView, completion: Completion, from: number, to: number): void => {
+    const caret = from + before.length;
+    view.dispatch({
+      ...insertCompletionText(view.state, before + after, from, to),
+      selection: { anchor: caret },
+      annotations: pickedCompletion.of(completion),
+    });
+    if (completesOn) startCompletion(view);
+  };
+
+const functionOption = ({ name, summary, parameters }: FunctionEntry, isCalled: boolean): Completion => {
+  const hasParameters = parameters.length > 0;
+  const apply = hasParameters ? insert(`${name}(`, ")", { completesOn: true }) : insert(`${name}()`);
+  return { label: name, detail: summary, type: "function", apply: isCalled ? name : apply };
+};
+
+/** The values of a parameter, as a program writes them; empty when it has others too. */
+function valuesOf(type: string): string[] {
+  if (type.startsWith("boolean")) return ["True", "False"];
+  return /^"[^"]*"( or ("[^"]*"|null))*$/.test(type) ? (type.match(/"[^"]*"/g) ?? []) : [];
+}
+
+function parameterOption({ name, type, required, description }: Parameter): Completion {
+  const apply = type.startsWith("string") ? insert(`${name}="`, '"') : insert(`${name}=`, "", { completesOn: true });
+  const detail = required ? type : `optional, ${type}`;
+  return { label: name, detail, info: description, type: "property", apply };
+}
+
+const valueOptions = ({ type, description }: Parameter): Completion[] =>
+  valuesOf(type).map((label) => ({ label, info: description, type: "constant" }));
+
+/** The values of a parameter inside quotes that are already written: the closing quote is added if it is missing. */
+function quotedOptions(parameter: Parameter, quote: string): Completion[] {
+  const apply = (view: EditorView, { label }: Completion, from: number, to: number): void => {
+    const end = view.state.sliceDoc(to, to + 1) === quote ? to + 1 : to;
+    insert(label + quote)(view, { label }, from, end);
+  };
+  return valueOptions(parameter)
+    .filter(({ label }) => label.startsWith('"'))
+    .map((option) => ({ ...option, label: option.label.slice(1, -1), apply }));
+}
+
+/** The parameter whose value begins at a position: behind `name=`. */
+function parameterBefore(doc: Text, position: number, called: FunctionEntry | undefined): Parameter | undefined {
+  const line = doc.lineAt(position);
+  const [, name] = /(\w+)\s*=\s*$/.exec(line.text.slice(0, position - line.from)) ?? [];
+  return called?.parameters.find((one) => one.name === name);
+}
+
+/** The parameters that a call does not have yet, the required ones first; the argument at the caret does not count. */
+function missingParameters(doc: Text, args: SyntaxNode, { parameters }: FunctionEntry, from: number): Parameter[] {
+  const given = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
+  const names = new Set(given.map((argument) => textOf(doc, argument.getChild("ArgumentName") ?? argument)));
+  return parameters
+    .filter(({ name }) => !names.has(name))
+    .toSorted((one, other) => Number(other.required) - Number(one.required));
+}
+
+/** Whether an argument can begin at a position inside the parentheses of a call. */
+function isArgumentStart(args: SyntaxNode, position: number): boolean {
+  let before = args.childBefore(position);
+  while (before?.name === "Comment") before = before.prevSibling;
+  return before?.name === "ParenL" || before?.name === ",";
+}
+
+/** The opening quotes of a text, if a position is between its quotes. */
+function quotesAround(text: string, offset: number): { opening: string; quotes: string } | undefined {
+  const [opening = "", quotes = ""] = /^f?("""|'''|"|')/.exec(text) ?? [];
+  const isClosed = text.length >= opening.length + quotes.length && text.endsWith(quotes);
+  return offset >= opening.length && (offset < text.length || !isClosed) ? { opening, quotes } : undefined;
+}
+
+const result = (from: number, options: Completion[], validFor: RegExp): CompletionResult | null =>
+  options.length > 0 ? { from, options, validFor } : null;
+
+/** Completions between the quotes of a text, which the value of an argument can be. */
+function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
+  const { opening, quotes } = quotesAround(textOf(doc, text), position - text.from) ?? {};
+  const parameter = parameterBefore(doc, text.from, called);
+  if (opening === undefined || quotes === undefined || !parameter) return null;
+  return result(text.from + opening.length, quotedOptions(parameter, quotes), /^[^"'\n]*$/);
+}
+
+/** The members of the value before a dot. */
+function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: ValueShapes): CompletionResult | null {
+  const value = node.parent?.name === "Member" && node.prevSibling ? node.parent.firstChild : null;
+  if (!value) return null;
+  const members = shapes.membersOf(doc, value);
+  const options = members.map(({ name, kind }) => ({ label: name, detail: kind, type: "property" }));
+  return result(node.name === "." ? position : node.from, options, /^\w*$/);
+}
+
+/**
+ * Completions at the caret: members of a value, names and values of arguments, variables and functions.
+ * - In a comment: none.
+ * - In a text: none, unless it is the value of a parameter with fixed values.
+ * - Before the first letter of a name: members, arguments and their values; all others only on request.
+ */
+export function complete({ state, pos, explicit }: CompletionContext, shapes: ValueShapes): CompletionResult | null {
+  const { doc } = state;
+  const node = nodeBefore(state, pos);
+  if (node.name === "Comment" || node.name === "Number") return null;
+  const args = argumentsAround(node, pos);
+  const called = args && shapes.calledBy(doc, args);
+  if (node.name === "String" && quotesAround(textOf(doc, node), pos - node.from)) {
+    return completeText(doc, node, pos, called);
+  }
+  const members = completeMember(doc, node, pos, shapes);
+  if (members) return members;
+  const line = doc.lineAt(pos);
+  const [word = ""] = /[A-Za-z_][\w.]*$/.exec(line.text.slice(0, pos - line.from)) ?? [];
+  const from = pos - word.length;
+  if (args && called && isArgumentStart(args, from)) {
+    return result(from, missingParameters(doc, args, called, from).map(parameterOption), /^\w*$/);
+  }
+  const parameter = parameterBefore(doc, from, called);
+  const values = parameter ? valueOptions(parameter) : [];
+  if (word === "" && !explicit) return result(from, values, /^\w*$/);
+  const isCalled = state.sliceDoc(pos, pos + 1) === "(";
+  const variables = [...variablesAt(doc, node, from)].map((label) => ({ label, detail: "variable", type: "variable" }));
+  const functions = [...shapes.functions.values()].map((one) => functionOption(one, isCalled));
+  return result(from, [...values, ...variables, ...functions], /^[\w.]*$/);
+}

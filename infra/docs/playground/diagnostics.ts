@@ -1,0 +1,65 @@
+import { syntaxTree } from "@codemirror/language";
+import { StateEffect, StateField, type EditorState, type Extension, type Range, type Text } from "@codemirror/state";
+import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
+
+/** A place in a program, as the API tells it: both count from one; columns count characters, not units of UTF-16. */
+export type Position = { line: number; column: number };
+
+/** The offset of a position; the nearest one when the text does not have it. */
+export function offsetOf(doc: Text, { line, column }: Position): number {
+  const { from, text } = doc.line(Math.min(Math.max(line, 1), doc.lines));
+  return (
+    from +
+    Array.from(text)
+      .slice(0, column - 1)
+      .join("").length
+  );
+}
+
+/** Stands where there is no character to underline: at the end of a line. */
+class EndMark extends WidgetType {
+  override eq(): boolean {
+    return true;
+  }
+
+  toDOM(): HTMLElement {
+    return Object.assign(document.createElement("span"), { className: "cm-wrong", textContent: " " });
+  }
+}
+
+/** Underlines the token at an offset; of a function's name, all of it. */
+function markAt(state: EditorState, offset: number): Range<Decoration> {
+  if (offset === state.doc.lineAt(offset).to)
+    return Decoration.widget({ widget: new EndMark(), side: 1 }).range(offset);
+  let node = syntaxTree(state).resolveInner(offset, 1);
+  while (node.parent?.name === "Member" && node.parent.from === offset) node = node.parent;
+  const isToken = node.from === offset && (node.firstChild === null || node.name === "Member");
+  return Decoration.mark({ class: "cm-wrong" }).range(offset, isToken ? node.to : offset + 1);
+}
+
+const setPositions = StateEffect.define<Position[]>();
+
+const marks = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(shown, { docChanged, effects, state }) {
+    for (const effect of effects) {
+      if (!effect.is(setPositions)) continue;
+      const offsets = new Set(effect.value.map((position) => offsetOf(state.doc, position)));
+      return Decoration.set(
+        [...offsets].map((offset) => markAt(state, offset)),
+        true,
+      );
+    }
+    return docChanged ? Decoration.none : shown;
+  },
+  provide: (field) => [
+    EditorView.decorations.from(field),
+    EditorView.contentAttributes.from(field, ({ size }) => ({ "aria-invalid": String(size > 0) })),
+  ],
+});
+
+/** Underlines where a program is wrong, until the program is changed. */
+export const diagnostics: Extension = marks;
+
+/** Underlines these positions in place of those before. */
+export const showDiagnostics = (positions: Position[]): StateEffect<Position[]> => setPositions.of(positions);

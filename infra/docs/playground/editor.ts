@@ -1,0 +1,135 @@
+import {
+  acceptCompletion,
+  autocompletion,
+  closeCompletion,
+  completionStatus,
+  moveCompletionSelection,
+  startCompletion,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { bracketMatching } from "@codemirror/language";
+import { EditorState, StateEffect, StateField, type Extension } from "@codemirror/state";
+import { EditorView, keymap, type Command } from "@codemirror/view";
+
+import { complete, functionAt } from "./completion.ts";
+import { diagnostics, offsetOf, showDiagnostics, type Position } from "./diagnostics.ts";
+import { theme } from "./editor-theme.ts";
+import { codeMode } from "./language.ts";
+import type { FunctionEntry, ValueShapes } from "./value-shapes.ts";
+
+export type EditorOptions = {
+  /** The element that becomes the editor. */
+  host: Element;
+  text: string;
+  /** The functions and shapes to complete; none are completed before they are here. */
+  shapes: Promise<ValueShapes>;
+  /** Called with the function whose arguments are being written, whenever it is another one. */
+  onFunction: (called: FunctionEntry | undefined) => void;
+};
+
+const startChoosing = StateEffect.define();
+
+/** Whether an arrow key has moved among the completions that are open. */
+const isChoosing = StateField.define<boolean>({
+  create: () => false,
+  update: (value, { docChanged, effects, state }) =>
+    effects.some((effect) => effect.is(startChoosing)) ||
+    (value && !docChanged && completionStatus(state) === "active"),
+});
+
+const move = (forward: boolean): Command => {
+  const moveSelection = moveCompletionSelection(forward);
+  return (view) => {
+    if (!moveSelection(view)) return false;
+    view.dispatch({ effects: startChoosing.of(null) });
+    return true;
+  };
+};
+
+// Enter ends a line unless a completion has been chosen: the written word may be complete.
+const completionKeys = keymap.of([
+  { key: "Ctrl-Space", run: startCompletion },
+  { key: "Escape", run: closeCompletion },
+  { key: "ArrowDown", run: move(true) },
+  { key: "ArrowUp", run: move(false) },
+  { key: "Tab", run: acceptCompletion },
+  { key: "Enter", run: (view) => view.state.field(isChoosing) && acceptCompletion(view) },
+]);
+
+/** Tells which function's arguments are being written. */
+function functionListener({ shapes, onFunction }: EditorOptions): Extension {
+  let known: ValueShapes | undefined;
+  let told: FunctionEntry | undefined;
+  void shapes.then((loaded) => (known = loaded));
+  return EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {
+    if (!known || !(docChanged || selectionSet)) return;
+    const called = functionAt(state, state.selection.main.head, known);
+    if (called !== told) onFunction((told = called));
+  });
+}
+
+/** An editor for programs: CodeMirror with code mode's language and completions. */
+export class Editor {
+  readonly #view: EditorView;
+
+  constructor(options: EditorOptions) {
+    // In a shadow root CodeMirror's styles are a constructed style sheet, which the content security policy allows.
+    const root = options.host.attachShadow({ mode: "open" });
+    const completions = autocompletion({
+      defaultKeymap: false,
+      icons: false,
+      interactionDelay: 0,
+      // Equally good matches stay in the order of the source: a signature's, not the alphabet's.
+      compareCompletions: () => 0,
+      // Screen readers read a completion's label and detail as one name: a space keeps them apart.
+      addToOptions: [{ render: () => document.createTextNode(" "), position: 60 }],
+      override: [async (context) => complete(context, await options.shapes)],
+    });
+    const extensions = [
+      history(),
+      completionKeys,
+      keymap.of([...defaultKeymap, ...historyKeymap]),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({
+        "aria-label": "Program",
+        "aria-description": "Control and Space completes. Escape, then Tab, leaves the editor.",
+      }),
+      bracketMatching(),
+      codeMode,
+      completions,
+      isChoosing,
+      diagnostics,
+      functionListener(options),
+      theme,
+    ];
+    const state = EditorState.create({ doc: options.text, extensions });
+    this.#view = new EditorView({ state, root, parent: root });
+  }
+
+  get text(): string {
+    return this.#view.state.doc.toString();
+  }
+
+  /** Replaces the text; the user can undo it. */
+  replace(text: string): void {
+    const { doc } = this.#view.state;
+    this.#view.dispatch({ changes: { from: 0, to: doc.length, insert: text }, selection: { anchor: text.length } });
+    this.#view.focus();
+  }
+
+  closeCompletions(): void {
+    closeCompletion(this.#view);
+  }
+
+  /** Underlines positions until the next change. */
+  underline(positions: Position[]): void {
+    this.#view.dispatch({ effects: showDiagnostics(positions) });
+  }
+
+  /** Puts the caret at a position, and scrolls there. */
+  goTo(position: Position): void {
+    const anchor = offsetOf(this.#view.state.doc, position);
+    this.#view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    this.#view.focus();
+  }
+}

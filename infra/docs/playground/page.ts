@@ -1,0 +1,187 @@
+import { node } from "./dom.ts";
+import { Editor } from "./editor.ts";
+import { mistakesIn, outcomeOf, problemOf, statusOf, type Envelope } from "./outcome.ts";
+import { ValueShapes, type Catalogue, type FunctionEntry } from "./value-shapes.ts";
+
+const place = (id: string): HTMLElement => {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The page has no #${id}.`);
+  return found;
+};
+const field = (id: string): HTMLInputElement => place(id) as HTMLInputElement;
+const choice = (id: string): HTMLSelectElement => place(id) as HTMLSelectElement;
+
+const examples: readonly (readonly [string, string])[] = [
+  ["Who am I", "me.get()"],
+  [
+    "My accounts and their workspaces",
+    "page = accounts.list(page_size=5)\n[workspaces.list(account_id=a.id).total for a in page.items]",
+  ],
+  [
+    "Add a workspace, and read it back",
+    'account = accounts.list(page_size=1).items[0]\nw = workspaces.add(account_id=account.id, name="Playground NUMBER")\nworkspaces.get(account_id=account.id, workspace_id=w.id)',
+  ],
+  ["Find a function", 'functions.search(query="reset password")'],
+  ["Everything about one", 'functions.explain(name="mailboxes.add")'],
+  ["A mistake, to see how it is told", 'workspaces.ad(account_id="…", nme="Sales")'],
+];
+
+// A token is worth what its holder may do: it is kept nowhere but in the field.
+const token = () => field("token").value.trim();
+let session = crypto.randomUUID();
+
+type ProgramRequest = { request_id: string; session_id: string; code: string; dry_run?: true };
+
+/** The signature of a function, required parameters in bold. */
+function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | string)[] {
+  const names = parameters.map(({ name, required }) => node(required ? "b" : "span", {}, required ? name : `${name}?`));
+  const listed = names.flatMap((one, index) => (index === 0 ? [one] : [", ", one]));
+  return [node("code", {}, name), "(", ...listed, `) · ${summary}`];
+}
+
+/** The functions to complete; none when they cannot be loaded: programs run without them. */
+async function loadShapes(): Promise<ValueShapes> {
+  const answer = await fetch("/docs/functions.json").catch(() => undefined);
+  const catalogue = answer?.ok ? ((await answer.json()) as Catalogue) : { functions: [], shapes: [null] };
+  return new ValueShapes(catalogue);
+}
+
+const editor = new Editor({
+  host: place("editor"),
+  text: "me.get()",
+  shapes: loadShapes(),
+  onFunction: (called) => place("hint").replaceChildren(...(called ? signatureOf(called) : [])),
+});
+
+function tell(text: string, kind = ""): void {
+  place("status").dataset["kind"] = kind;
+  place("status").textContent = text;
+}
+
+function showEnvelope(envelope: Envelope, program: string, timing: { ms: number; isReplayed: boolean }): void {
+  tell(statusOf(envelope, timing), envelope.status);
+  place("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
+  // The user may have changed the program since it was sent.
+  if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
+}
+
+/** Offers to send a request whose answer did not come again: it takes effect once. */
+function offerAgain(body: ProgramRequest): void {
+  const again = node("button", { type: "button" }, "Send the same again");
+  again.addEventListener("click", () => void send(body));
+  place("outcome").replaceChildren(again);
+}
+
+let isRunning = false;
+
+function setRunning(value: boolean): void {
+  isRunning = value;
+  for (const id of ["run", "dry-run"]) place(id).setAttribute("aria-disabled", String(value));
+}
+
+async function send(body: ProgramRequest): Promise<void> {
+  if (isRunning) return;
+  setRunning(true);
+  tell("Running…");
+  place("outcome").replaceChildren();
+  const startedAt = performance.now();
+  try {
+    const response = await fetch("/v1/public/a2a", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${token()}` },
+      body: JSON.stringify(body),
+      credentials: "omit",
+      signal: AbortSignal.timeout(35_000),
+    });
+    const answer = await response.json();
+    const ms = performance.now() - startedAt;
+    if (response.ok) showEnvelope(answer, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
+    else {
+      tell(problemOf(response.status, answer), "failed");
+      if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
+    }
+  } catch {
+    tell("No answer came. What was done is not done twice when you send the same again.", "failed");
+    offerAgain(body);
+  }
+  setRunning(false);
+}
+
+function run(isDry: boolean): void {
+  editor.closeCompletions();
+  if (token() === "") {
+    tell("Paste an access token first.", "failed");
+    place("token").focus();
+    return;
+  }
+  const body = { request_id: crypto.randomUUID(), session_id: session, code: editor.text };
+  void send(isDry ? { ...body, dry_run: true } : body);
+}
+
+function showSession(): void {
+  place("session").textContent = session.slice(0, 8);
+  place("session").title = session;
+}
+
+place("run").addEventListener("click", () => run(false));
+place("dry-run").addEventListener("click", () => run(true));
+/** Runs the program, before the editor takes the keys for a line end. */
+function runByKeys(event: KeyboardEvent): void {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  run(event.shiftKey);
+}
+document.addEventListener("keydown", runByKeys, { capture: true });
+place("who").addEventListener("submit", (event) => event.preventDefault());
+place("show-token").addEventListener("click", () => {
+  const isShown = field("token").type === "password";
+  field("token").type = isShown ? "text" : "password";
+  place("show-token").setAttribute("aria-pressed", String(isShown));
+});
+place("new-session").addEventListener("click", () => {
+  session = crypto.randomUUID();
+  showSession();
+});
+
+choice("examples").append(...examples.map(([name], index) => new Option(name, String(index))));
+choice("examples").addEventListener("change", () => {
+  const [, code = ""] = examples[Number(choice("examples").value)] ?? [];
+  editor.replace(code.replace("NUMBER", String(Date.now() % 1_000_000)));
+  // So that the same example can be chosen again.
+  choice("examples").value = "";
+});
+
+type Holder = { token: string };
+type Demo = {
+  accounts: { name: string; owner: Holder; viewer: Holder; service_account: Holder }[];
+  super_admin: Holder;
+};
+
+/** On one's own machine the product gives away the tokens of its demo; deployed there is no such path. */
+async function offerDemo(): Promise<void> {
+  const answer = await fetch("/_local/tokens").catch(() => undefined);
+  if (!answer?.ok) {
+    tell("There are no demo tokens here.", "failed");
+    return;
+  }
+  const { accounts, super_admin } = (await answer.json()) as Demo;
+  const people = accounts.flatMap(({ name, owner, viewer, service_account }) => [
+    new Option(`${name}: owner`, owner.token),
+    new Option(`${name}: viewer`, viewer.token),
+    new Option(`${name}: service account`, service_account.token),
+  ]);
+  const who = choice("demo-who");
+  who.replaceChildren(...people, new Option("Super admin", super_admin.token));
+  place("get-demo").hidden = true;
+  for (const shown of [who, ...who.labels]) shown.hidden = false;
+  field("token").value = who.value;
+  who.focus();
+}
+place("demo").hidden = !["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+place("get-demo").addEventListener("click", () => void offerDemo());
+choice("demo-who").addEventListener("change", () => {
+  field("token").value = choice("demo-who").value;
+});
+
+showSession();

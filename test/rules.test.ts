@@ -7,18 +7,16 @@ import { expect, test } from "vitest";
 import { lambdas, workers } from "../infra/entry-points.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const sources = globSync("{functions,shared,infra,test}/**/*.ts", { cwd: root });
+const sources = globSync("{functions,shared,infra,test}/**/*.ts", { cwd: root }).filter(
+  (file) => !file.includes("node_modules"),
+);
 const read = (file: string): string => readFileSync(resolve(root, file), "utf8");
 
-/** The top-level folders a file imports from. */
-function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(
-    ([, target = ""]) =>
-      resolve(root, file, "..", target)
-        .slice(root.length + 1)
-        .split("/")[0] ?? "",
+/** The files of the project that a file imports. */
+const importsOf = (file: string): string[] =>
+  [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target = ""]) =>
+    resolve(root, file, "..", target).slice(root.length + 1),
   );
-}
 
 test("imports run one way: functions to shared, infra to both, test to all", () => {
   const allowed: Record<string, string[]> = {
@@ -29,10 +27,119 @@ test("imports run one way: functions to shared, infra to both, test to all", () 
   };
   const wrong = sources.flatMap((file) => {
     const folder = file.split("/")[0] ?? "";
-    return importsOf(file).flatMap((target) => (allowed[folder]?.includes(target) ? [] : [`${file} → ${target}`]));
+    return importsOf(file).flatMap((target) =>
+      allowed[folder]?.includes(target.split("/")[0] ?? "") ? [] : [`${file} → ${target}`],
+    );
   });
   expect(sources.length).toBeGreaterThan(50);
   expect(wrong).toEqual([]);
+});
+
+/** The layers of a folder, from the top to the ground: each imports only from those after it. A name with `/` is a folder. */
+const layers: Record<string, readonly string[]> = {
+  "functions/code": [
+    "handler.ts",
+    "protocols/",
+    "execution/",
+    "catalogue.ts",
+    "sessions/",
+    "envelope.ts",
+    "checker/",
+    "catalogue/",
+    "interpreter/",
+    "language/",
+  ],
+  shared: [
+    "webhooks/",
+    "access/",
+    "deletion/",
+    "domains/purchase/",
+    "domains/setup/",
+    "billing/",
+    "mail/",
+    "dedicated-ips/",
+    "domains/",
+    "wallet/",
+    "feedback/",
+    "audit/",
+    "workspaces/",
+    "tags/",
+    "providers/",
+    "http/",
+    "grants/",
+    "rate-limits/",
+    "accounts/",
+    "changes/",
+    "auth/",
+    "ledger/",
+    "dns/",
+    "table/",
+    "core/",
+  ],
+  infra: [
+    "app.ts",
+    "operator/",
+    "restore/",
+    "smoke/",
+    "client/",
+    "lock-file/",
+    "stack.ts",
+    "local/",
+    "constructs/",
+    "monitoring/",
+    "build/",
+    "docs-pages/",
+    "docs/",
+    "openapi/",
+    "stages/",
+    "config/",
+    "entry-points.ts",
+    "assets.ts",
+  ],
+};
+
+/** A domain that could not be registered makes room for another try: adding and buying remove it, as a deletion does. */
+const upwards = new Set([
+  "shared/domains/setup/add.ts → shared/deletion/domain.ts",
+  "shared/domains/purchase/purchase.ts → shared/deletion/domain.ts",
+  "shared/domains/purchase/continue-batch.ts → shared/deletion/domain.ts",
+]);
+
+test.each(Object.entries(layers))("the layers of %s import downwards only", (folder, order) => {
+  const layerOf = (file: string): number => {
+    const path = file.slice(folder.length + 1);
+    return order.findIndex((layer) => (layer.endsWith("/") ? path.startsWith(layer) : path === layer));
+  };
+  const inside = sources.filter((file) => file.startsWith(`${folder}/`));
+  expect(inside.filter((file) => layerOf(file) < 0)).toEqual([]);
+  const wrong = inside.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => target.startsWith(`${folder}/`) && layerOf(target) < layerOf(file))
+      .map((target) => `${file} → ${target}`),
+  );
+  expect(wrong.filter((arrow) => !upwards.has(arrow))).toEqual([]);
+});
+
+test("a folder of the product has 26 files at most", () => {
+  const files = new Map<string, number>();
+  for (const file of sources) {
+    const folder = file.slice(0, file.lastIndexOf("/"));
+    if (!folder.startsWith("test")) files.set(folder, (files.get(folder) ?? 0) + 1);
+  }
+  expect([...files].filter(([, count]) => count > 26)).toEqual([]);
+});
+
+test("in code mode a name is exported by one file only, but for `route` and `handler`", () => {
+  const exporting = new Map<string, Set<string>>();
+  for (const file of sources.filter((path) => path.startsWith("functions/code/"))) {
+    for (const [, name = ""] of read(file).matchAll(/^export (?:async )?(?:const|function\*?|class|type) (\w+)/gm)) {
+      exporting.set(name, (exporting.get(name) ?? new Set()).add(file));
+    }
+  }
+  exporting.delete("route");
+  exporting.delete("handler");
+  expect(exporting.size).toBeGreaterThan(100);
+  expect([...exporting].filter(([, files]) => files.size > 1).map(([name]) => name)).toEqual([]);
 });
 
 test("zod is imported as a namespace, so that no bundle holds its locales", () => {

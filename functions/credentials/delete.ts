@@ -1,8 +1,7 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { credentialKind } from "../../shared/mail/credentials/credential.ts";
+import { CredentialParams, credentialInPath, credentialKind } from "../../shared/mail/credentials/credential.ts";
 import { deleteCredential } from "../../shared/mail/credentials/manage.ts";
-import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
 
 export const route = defineRoute({
   name: "credentials.delete",

@@ -1,7 +1,11 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { Credential, credentialKind } from "../../shared/mail/credentials/credential.ts";
-import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
+import {
+  Credential,
+  CredentialParams,
+  credentialInPath,
+  credentialKind,
+} from "../../shared/mail/credentials/credential.ts";
 
 export const route = defineRoute({
   name: "credentials.get",

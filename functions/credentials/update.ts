@@ -2,9 +2,14 @@ import * as z from "zod";
 
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { Credential, credentialKind, CredentialName } from "../../shared/mail/credentials/credential.ts";
+import {
+  Credential,
+  CredentialName,
+  CredentialParams,
+  credentialInPath,
+  credentialKind,
+} from "../../shared/mail/credentials/credential.ts";
 import { renameCredential } from "../../shared/mail/credentials/manage.ts";
-import { credentialInPath, CredentialParams } from "../../shared/mail/credentials/subjects.ts";
 
 export const route = defineRoute({
   name: "credentials.update",

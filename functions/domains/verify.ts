@@ -4,7 +4,7 @@ import { syncSoon } from "../../shared/domains/records/sync-now.ts";
 import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { secretsHere } from "../../shared/providers/secrets/here.ts";
+import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 
 export const route = defineRoute({
   name: "domains.verify",

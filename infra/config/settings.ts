@@ -4,7 +4,7 @@ import * as z from "zod";
 import { readEndpoint } from "../../shared/core/endpoint.ts";
 import { ReadOnlyReason, type Issuer } from "../../shared/core/environment.ts";
 import { MailSender } from "../../shared/providers/mail/sender.ts";
-import { PriceLists } from "../../shared/wallet/prices.ts";
+import { PriceLists } from "../../shared/wallet/catalogue.ts";
 
 /** An issuer as a stage's file lists it; shared/core/environment.ts says what each member is, and checks them. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;

@@ -1,13 +1,44 @@
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 
+import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import type { Asset } from "../assets.ts";
 import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { agentCard } from "./agent-card.ts";
-import { pageAssets } from "./assets.ts";
+import { adviceOf } from "./errors.ts";
+import { layOut } from "./layout.ts";
+import { docsPages } from "./pages.ts";
 import { playgroundScript } from "./playground-bundle.ts";
 import { playgroundFunctions } from "./playground.ts";
+import { renderMarkdown } from "./render.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** One row per problem code, where the `type` member of an error body points. */
+function withProblems(page: string): string {
+  const rows = problemCodes.map((code) => {
+    const { status, title } = problemOf(code);
+    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${adviceOf[code]}</td></tr>`;
+  });
+  return page.replace("<!-- rows -->", rows.join("\n"));
+}
+
+const articleOf = (source: string, file: string): string =>
+  file.endsWith(".md") ? renderMarkdown(source, file) : withProblems(source);
+
+const notFound = `<h1>There is no such page</h1>
+<p>Begin at the <a href="/docs/overview">overview</a>, or look a function up in the <a href="/docs">reference</a>.</p>`;
+
+/** The pages beside the reference, as they are served, and the one instead of a page that is not there. */
+const pageAssets = (): Asset[] => [
+  ...docsPages.map((page) => ({
+    to: `docs/${page.name}.html`,
+    content: layOut(page, articleOf(readFileSync(join(root, page.file), "utf8"), page.file)),
+  })),
+  { to: "not-found.html", content: layOut({ name: "", title: "No such page" }, notFound) },
+];
 
 const pages = resolve(import.meta.dirname, "../docs");
 const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));

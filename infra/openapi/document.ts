@@ -1,4 +1,4 @@
-import { writeFile, mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
@@ -89,7 +89,7 @@ const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
-const description = `The ${productName}: manage hosted-mail accounts, workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
+export const description = `The ${productName}: manage hosted-mail accounts, workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
 
 ## Rate limits
 

@@ -3,7 +3,9 @@ import type { Route } from "../../shared/http/route.ts";
 type Link = { operationId: string; description: string; parameters: Record<string, string> };
 
 const placeholder = /\{(\w+)\}/g;
+
 const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(([, name = ""]) => name);
+
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
 /** The way from what a route creates to the route that reads it: an OpenAPI link, by that route's name. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
 
-import { type ProblemCode, problemCodes, problemOf } from "../../shared/core/errors.ts";
+import { problemCodes, problemOf, type ProblemCode } from "../../shared/core/errors.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
 import { headersBesideGateway, headersOf, rateLimit } from "./headers.ts";

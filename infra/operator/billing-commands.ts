@@ -5,7 +5,7 @@ import * as z from "zod";
 import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
-import { operatorCommit } from "../../shared/changes/operator.ts";
+import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { Day, dayOf, plusDays } from "../../shared/core/days.ts";
 import { Id } from "../../shared/core/ids.ts";
@@ -16,7 +16,7 @@ import { clock } from "../../shared/core/time.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { planWallet, walletOf } from "../../shared/wallet/wallet.ts";
-import type { Command } from "./command.ts";
+import type { Command } from "./commands.ts";
 
 const Amount = z
   .string()

@@ -1,13 +1,24 @@
+import type * as z from "zod";
+
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { operatorCommit } from "../../shared/changes/operator.ts";
+import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { line } from "../../shared/core/text.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
-import type { Command } from "./command.ts";
+
+/** One thing an operator can do: its options by name, and what it answers. */
+export type Command = {
+  summary: string;
+  options: Record<string, { description: string; schema: z.ZodType<string | undefined> }>;
+  run: (table: Table, options: Record<string, string>, place: Place) => Promise<Record<string, unknown>>;
+};
+
+/** Where the table is: one on this machine has a data folder beside it. */
+export type Place = { dataDir?: string };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const account = { description: "The account's id.", schema: Id };

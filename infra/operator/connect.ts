@@ -11,7 +11,7 @@ import { readSettings } from "../local/start/settings.ts";
 import { prepareDataDir } from "../local/table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
 import { engineNote, localTableName } from "../local/table/lock.ts";
-import type { Place } from "./command.ts";
+import type { Place } from "./commands.ts";
 
 /** A table to operate on, where it is, in words too, and how to let go of it. */
 export type Connection = Place & { table: Table; place: string; close: () => Promise<void> };

@@ -12,7 +12,7 @@ import type { Item } from "../../shared/table/writes.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/events/event-log.ts";
 import { eventQueueIn } from "../local/events/event-queue.ts";
-import type { Command, Place } from "./command.ts";
+import type { Command, Place } from "./commands.ts";
 
 const Time = z
   .string()

@@ -6,7 +6,7 @@ import { clock } from "../../shared/core/time.ts";
 import { FeedbackStatus, longestText } from "../../shared/feedback/feedback.ts";
 import { getFeedback, listFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Table } from "../../shared/table/table.ts";
-import type { Command } from "./command.ts";
+import type { Command } from "./commands.ts";
 
 const pageSize = 25;
 

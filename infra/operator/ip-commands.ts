@@ -12,7 +12,7 @@ import { resumeIp, suspendIp } from "../../shared/dedicated-ips/operate.ts";
 import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";
 import { addStock, listStock, returnStock, withdrawStock } from "../../shared/dedicated-ips/stock.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
-import type { Command } from "./command.ts";
+import type { Command } from "./commands.ts";
 
 const Address = z
   .string()

@@ -5,7 +5,7 @@ import { Id } from "../../shared/core/ids.ts";
 import { limitClasses, limitClassNames, type LimitClass } from "../../shared/rate-limits/classes.ts";
 import { AccountLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
-import type { Command } from "./command.ts";
+import type { Command } from "./commands.ts";
 
 const most = 1_000_000;
 

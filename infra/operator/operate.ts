@@ -4,8 +4,7 @@ import * as z from "zod";
 
 import { Problem } from "../../shared/core/errors.ts";
 import { billingCommands } from "./billing-commands.ts";
-import type { Command } from "./command.ts";
-import { commands as accountCommands } from "./commands.ts";
+import { type Command, commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
 import { eventCommands } from "./event-commands.ts";
 import { feedbackCommands } from "./feedback-commands.ts";

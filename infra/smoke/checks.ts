@@ -2,8 +2,7 @@ import { programReads, programWrites } from "./programs.ts";
 import { reads } from "./reads.ts";
 import type { Check } from "./run.ts";
 import { Skip } from "./scene.ts";
-import { accountWrites } from "./writes-account.ts";
-import { writes } from "./writes.ts";
+import { accountWrites, writes } from "./writes.ts";
 
 const feedback = (isAllowed: boolean): Check => ({
   name: "feedback.submit",

@@ -14,7 +14,7 @@ import {
 import { enlist, planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { change } from "../changes/kind.ts";
-import { operatorCommit } from "../changes/operator.ts";
+import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import { planAssignments } from "../grants/assignments.ts";
 import { readHeads } from "../table/ranked-list.ts";

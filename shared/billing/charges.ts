@@ -2,8 +2,7 @@ import * as z from "zod";
 
 import { Day, daysInMonth } from "../core/days.ts";
 import type { Key } from "../table/writes.ts";
-import { PlanId } from "../wallet/catalogue.ts";
-import { planAt } from "../wallet/prices.ts";
+import { PlanId, planAt } from "../wallet/catalogue.ts";
 
 /*
  * Access patterns

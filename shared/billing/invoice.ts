@@ -1,13 +1,15 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Day } from "../core/days.ts";
+import { Day, plusDays } from "../core/days.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
-import { Currency, MoneyText } from "../core/money.ts";
+import { Currency, MoneyText, money } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
-import { rowKey, type List } from "../table/ranked-list.ts";
+import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
+import { seller } from "../wallet/catalogue.ts";
 import { Line } from "./charges.ts";
+import type { InvoiceDocument } from "./invoice-pdf.ts";
 
 /*
  * Access patterns
@@ -63,3 +65,23 @@ export const invoiceKind = defineKind({
 /** `7c9e6679-000042`: the account, and which of its invoices. */
 export const numberOf = (accountId: string, count: number): string =>
   `${accountId.slice(0, 8)}-${String(count).padStart(6, "0")}`;
+
+/** The document of an invoice as it is now. */
+export const documentOf = (invoice: StoredInvoice): InvoiceDocument => ({
+  number: invoice.number,
+  issuedAt: invoice.date,
+  periodStart: invoice.period_start,
+  periodEnd: plusDays(invoice.period_end, 1),
+  status: invoice.status,
+  seller: invoice.seller ?? seller,
+  customer: { name: invoice.customer_name, accountId: invoice.account_id },
+  lines: invoice.lines.map(({ description, quantity, unit_price, amount }) => ({
+    description,
+    quantity,
+    unitPrice: money(unit_price),
+    amount,
+  })),
+  total: invoice.total,
+  currency: invoice.currency,
+  ...(invoice.paid_at === undefined ? {} : { paidAt: invoice.paid_at }),
+});

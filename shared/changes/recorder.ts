@@ -1,9 +1,11 @@
-import { requireMatch, type IfMatch } from "../core/etag.ts";
+import { randomUUID } from "node:crypto";
+
+import { type IfMatch, requireMatch } from "../core/etag.ts";
 import type { Plan } from "../table/commit.ts";
 import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
-import { recordWrites, type Author } from "./record.ts";
+import { type Author, recordWrites } from "./record.ts";
 
 /**
  * Writes that share an item, such as the zone whose records they change. They go into a transaction as `ChangePlan.sole`
@@ -99,3 +101,12 @@ export type Claim = {
 };
 
 export type Planned = { writes: Write[]; changes: Change[] };
+
+/** A `commit` for what the operator does in an account, recorded like what its principals do. */
+export const operatorCommit = (table: Table, accountId: string, action: string, now: Date): Commit =>
+  recorder({
+    table,
+    accountId,
+    author: { action: `operator: ${action}`, actor: { type: "operator", id: "operator" }, requestId: randomUUID() },
+    now: () => now,
+  });

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import * as z from "zod";
 
 const limitBytes = 8_192;
@@ -46,3 +48,9 @@ export const overlapSeconds = (description: string) =>
     .max(604_800)
     .default(86_400)
     .meta({ description: `${description}: up to a week, a day if not given.` });
+
+/** Whether a thing has all these members with these values already: what would set them changes nothing. */
+export const isSame = <T extends object>(thing: T, members: { [M in keyof T]?: T[M] | undefined }): boolean =>
+  Object.entries(members).every(
+    ([name, value]) => value === undefined || isDeepStrictEqual(thing[name as keyof T], value),
+  );

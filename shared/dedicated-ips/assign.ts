@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { recordWrites } from "../changes/record.ts";
 import { Problem, notFound } from "../core/errors.ts";
-import { domainsAmong } from "../domains/among.ts";
+import { domainsAmong } from "../domains/find.ts";
 import { DomainRef } from "../domains/name.ts";
 import type { Context } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";

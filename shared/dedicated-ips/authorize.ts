@@ -4,7 +4,7 @@ import { notFound } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
-import { DedicatedIp, type StoredIp, ipById, newSetupKey, notReady } from "./dedicated-ip.ts";
+import { DedicatedIp, ipById, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
 import { planLoosened } from "./holder.ts";
 import { lookAt, type Look } from "./look.ts";
 import { ipSeen } from "./view.ts";

@@ -1,7 +1,7 @@
 import type { Resolver } from "../dns/answer.ts";
 import { openBudget } from "../dns/budget.ts";
 import { forwardConfirmed } from "../dns/reverse.ts";
-import { type StoredAddress, type StoredIp, isProof } from "./dedicated-ip.ts";
+import { isProof, type StoredAddress, type StoredIp } from "./dedicated-ip.ts";
 import { setupName } from "./view.ts";
 
 /**

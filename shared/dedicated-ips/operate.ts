@@ -1,4 +1,4 @@
-import { operatorCommit } from "../changes/operator.ts";
+import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import { type DedicatedIp, type StoredIp, ipById, notReady } from "./dedicated-ip.ts";

@@ -1,8 +1,8 @@
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
-import { domainsAmong } from "../domains/among.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
+import { domainsAmong } from "../domains/find.ts";
 import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
 import { domainViews } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";

@@ -9,7 +9,7 @@ import { MovementConflict } from "../ledger/movement.ts";
 import { moveDue } from "../table/due.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { type IpVerb, type StoredIp, ipKey, ipKind, ipQueue } from "./dedicated-ip.ts";
+import { ipKey, ipKind, ipQueue, type IpVerb, type StoredIp } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
 
 /** What moves dedicated IPs on: the DNS, and the table. */

@@ -1,4 +1,4 @@
-import { planPurge } from "../grants/purge.ts";
+import { planPurge } from "../grants/assignments.ts";
 import { planCredentialPurge } from "../mail/credentials/manage.ts";
 import { planRulePurge } from "../mail/forwarding/remove.ts";
 import type { Purge } from "../mail/scoped/remove.ts";

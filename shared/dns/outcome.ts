@@ -1,8 +1,7 @@
 import type { Found } from "./answer.ts";
-import { foundOf } from "./found-record.ts";
-import { type Message, type WireRecord, rcode } from "./message.ts";
+import { isWithin, rcode, type Message, type WireRecord } from "./message.ts";
+import { foundOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
-import { isWithin } from "./wire-name.ts";
 
 /** A delegation as a server of the zone above gave it. `glue`: addresses that server may speak for. */
 export type Referral = {

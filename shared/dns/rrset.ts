@@ -1,4 +1,10 @@
+import { isIP } from "node:net";
+
+import ipaddr from "ipaddr.js";
 import * as z from "zod";
+
+import type { Found } from "./answer.ts";
+import { type WireRecord, wireName } from "./message.ts";
 
 /** The types of DNS records that a zone of ours can hold. */
 export const RecordType = z.enum(["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]);
@@ -18,3 +24,54 @@ export type RecordData =
 
 /** All records of one name and type (RFC 2181 §5), which have one TTL in seconds. A wildcard's name begins with `*.`. */
 export type RRset = { name: string; type: RecordType; ttl: number; data: readonly RecordData[] };
+
+type Data = Found extends infer F ? (F extends Found ? Omit<F, "name" | "ttl"> : never) : never;
+
+/** The text of one TXT record: its character-strings joined (RFC 7208 §3.3). */
+function textOf(data: Extract<WireRecord, { type: "TXT" }>["data"]): string {
+  const strings = Array.isArray(data) ? data : [data];
+  return Buffer.concat(strings.map((part) => (typeof part === "string" ? Buffer.from(part) : part))).toString("utf8");
+}
+
+function dataOf(record: WireRecord): Data | undefined {
+  switch (record.type) {
+    case "A":
+      return isIP(record.data) === 4 ? { type: "A", address: record.data } : undefined;
+    case "AAAA":
+      if (isIP(record.data) !== 6) return undefined;
+      return { type: "AAAA", address: ipaddr.IPv6.parse(record.data).toRFC5952String() };
+    case "CNAME":
+      return withHost(record.data, (host) => ({ type: "CNAME", host }));
+    case "NS":
+      return withHost(record.data, (host) => ({ type: "NS", host }));
+    case "PTR":
+      return withHost(record.data, (host) => ({ type: "PTR", host }));
+    case "MX":
+      return withHost(record.data.exchange, (host) => ({ type: "MX", priority: record.data.preference ?? 0, host }));
+    case "SRV": {
+      const { priority = 0, weight = 0, port, target } = record.data;
+      return withHost(target, (host) => ({ type: "SRV", priority, weight, port, host }));
+    }
+    case "TXT":
+      return { type: "TXT", text: textOf(record.data) };
+    case "CAA": {
+      const { flags = 0, tag, value } = record.data;
+      return { type: "CAA", flags, tag: tag.toLowerCase(), value };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function withHost(text: string, data: (host: string) => Data): Data | undefined {
+  const host = wireName(text);
+  return host === undefined ? undefined : data(host);
+}
+
+/** A record off the wire as we know it; undefined for other types and for names and addresses that are none. */
+export function foundOf(record: WireRecord): Found | undefined {
+  const data = dataOf(record);
+  // RFC 2181 §8: a TTL with the highest bit set is none.
+  const ttl = (record.ttl ?? 0) > 0x7fffffff ? 0 : (record.ttl ?? 0);
+  return data && { name: record.name, ttl, ...data };
+}

@@ -4,7 +4,7 @@ import type { Scope } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
 import type { Located, Subject } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
-import { domainKey, nameKey, noSuchDomain, StoredDomain } from "./domain.ts";
+import { StoredDomain, domainKey, nameKey, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
 
 export const DomainParams = z.strictObject({
@@ -78,3 +78,12 @@ export const domainInQuery: Subject<{ params: { account_id: string }; query: { d
     return domain && locatedDomain(domain);
   },
 };
+
+/** The domains with these ids that exist, in the order of the ids. */
+export async function domainsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
+  const rows = await table.getMany(ids.map((id) => domainKey(accountId, id)));
+  return rows.flatMap((row, index) => {
+    const domain = row && StoredDomain.parse(row);
+    return domain && domain.id === ids[index] ? [domain] : [];
+  });
+}

@@ -11,8 +11,8 @@ import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { tagsAmong } from "../tags/tag.ts";
-import { domainsAmong } from "./among.ts";
 import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
+import { domainsAmong } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 

@@ -1,21 +1,22 @@
 import { change } from "../changes/kind.ts";
-import { operatorCommit } from "../changes/operator.ts";
+import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import {
+  type Feedback,
+  FeedbackPointer,
+  type FeedbackStatus,
+  StoredFeedback,
   feedbackKey,
   feedbackKind,
   feedbackMatching,
   feedbackPlaceKey,
-  FeedbackPointer,
   feedbackView,
-  StoredFeedback,
-  type Feedback,
-  type FeedbackStatus,
+  planLeaving,
+  readStatusLists,
 } from "./feedback.ts";
-import { planLeaving, readStatusLists } from "./status-lists.ts";
 
 /** A page of the feedback of all accounts, newest first, or of what matches. */
 export async function listFeedback(

@@ -4,15 +4,15 @@ import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
 import {
+  type Feedback,
+  type NewFeedback,
+  type StoredFeedback,
   feedbackKind,
   feedbackMatching,
   feedbackPlaceKey,
   feedbackView,
-  type Feedback,
-  type NewFeedback,
-  type StoredFeedback,
+  readStatusLists,
 } from "./feedback.ts";
-import { readStatusLists } from "./status-lists.ts";
 
 /** What people call a principal; null where nobody told. */
 function nameOf({ first_name, last_name }: Principal): string | null {

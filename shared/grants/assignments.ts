@@ -9,13 +9,13 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { type Assignment, StoredAssignment, assignmentChange } from "./assignment.ts";
 import {
+  type Held,
+  type HolderChange,
+  type Subject,
   planHolders,
   planOwnerAdded,
   planOwnerRemoved,
   planSuperAdmin,
-  type Held,
-  type HolderChange,
-  type Subject,
 } from "./holders.ts";
 
 /*
@@ -42,7 +42,7 @@ export type Grantable =
   | { kind: "role"; role: RoleKey; scope?: Scope | undefined };
 
 /** Who gives it and when. */
-export type Author = { by: string; now: Date };
+type Author = { by: string; now: Date };
 
 /** New assignments for one subject, and the writes that make them; from fresh reads, for one transaction. */
 export async function planAssignments(
@@ -194,4 +194,19 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
     accountId,
     pointers.map((item) => Pointer.parse(item).assignment_id),
   );
+}
+
+/** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
+const grantsAtOnce = 10;
+
+/** What revokes the first few grants on a thing that goes; `isAll` when there are no more. */
+export async function planPurge(
+  table: Reader,
+  accountId: string,
+  scope: Scope,
+  now: Date,
+): Promise<{ isAll: boolean; writes: Write[]; changes: Change[] }> {
+  const bound = await assignmentsOn(table, accountId, scope);
+  const isAll = bound.length <= grantsAtOnce;
+  return { isAll, ...(await planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now)) };
 }

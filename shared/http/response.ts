@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
 import { InvalidInput, type Problem, problemBody } from "../core/errors.ts";
-import { compressed } from "./compress.ts";
+import { compressed } from "./negotiation.ts";
 
 export type Response = APIGatewayProxyStructuredResultV2;
 

@@ -4,7 +4,7 @@ import { fromStrings } from "./input.ts";
 import { invoke, type Outcome } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
 import { lambda, type Handler } from "./lambda.ts";
-import { weightOfType } from "./preferences.ts";
+import { weightOfType } from "./negotiation.ts";
 import { json, type Response } from "./response.ts";
 import type { Route } from "./route.ts";
 

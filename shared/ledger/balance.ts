@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { exact, type Amount } from "./amount.ts";
+import { exact, type Amount } from "./movement.ts";
 
 const Total = z.int().min(0);
 

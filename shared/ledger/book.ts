@@ -1,6 +1,13 @@
-import { requireAmount } from "./amount.ts";
 import { availableOf, emptyBalance, moved, postedOf, type Balance } from "./balance.ts";
-import { MovementConflict, Overdrawn, type Done, type Entry, type Operation, type StoredMovement } from "./movement.ts";
+import {
+  type Done,
+  type Entry,
+  MovementConflict,
+  type Operation,
+  Overdrawn,
+  type StoredMovement,
+  requireAmount,
+} from "./movement.ts";
 
 /** What operations work on: what was read, and what became of it. Versions stay as they were read. */
 export type Book = {

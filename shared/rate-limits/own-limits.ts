@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { accountKey } from "../accounts/account.ts";
 import { change, defineKind } from "../changes/kind.ts";
-import { operatorCommit } from "../changes/operator.ts";
+import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import type { Limit, LimitClass } from "./classes.ts";

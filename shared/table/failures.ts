@@ -1,4 +1,4 @@
-import { type AttributeValue, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/client-dynamodb";
 
 import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";

@@ -3,8 +3,7 @@ import * as z from "zod";
 import { defineKind } from "../changes/kind.ts";
 import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/days.ts";
 import type { Key } from "../table/writes.ts";
-import { dedicatedIpFirstDays, defaultPlan, PlanId } from "./catalogue.ts";
-import { planAt } from "./prices.ts";
+import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt } from "./catalogue.ts";
 
 /*
  * Access patterns

@@ -3,7 +3,6 @@ import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
 import { type Table, openTable } from "../table/table.ts";
 import { type Loaded, type StoredDelivery, deliveryKey, updateWrite } from "./delivery.ts";
-import { moveDue } from "./due.ts";
 import {
   type Tried,
   afterAbandoning,
@@ -14,6 +13,7 @@ import {
   planDisabling,
   systemCommit,
 } from "./outcome.ts";
+import { moveDue } from "./schedule.ts";
 import { send } from "./send.ts";
 import { type Outside, outside } from "./services.ts";
 import { sign, signingSecrets } from "./signing.ts";

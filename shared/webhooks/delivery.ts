@@ -7,7 +7,7 @@ import type { Context } from "../http/route.ts";
 import { type Journal, appendEntries, entryKey, readEntries } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { dueWrite } from "./due.ts";
+import { dueWrite } from "./schedule.ts";
 import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./webhook.ts";
 
 /*

@@ -4,7 +4,7 @@ import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.
 import { matches } from "./filters.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
-import { listWebhooks, webhookLimit, type StoredWebhook } from "./webhook.ts";
+import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
 
 const atOnce = 5;
 /** When the sweep looks after a new delivery: well after its first attempt is over. */

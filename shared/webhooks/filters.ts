@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 const word = "[a-z][a-z0-9_]*";
+
 const everything = "*";
 
 /** Which events: one type, all types under a prefix, or all. */

@@ -1,5 +1,5 @@
 import { runtime } from "../http/runtime.ts";
-import { secretsHere } from "../providers/secrets/here.ts";
+import { secretsHere } from "../providers/secrets/factory.ts";
 import type { Secrets } from "../providers/secrets/secrets.ts";
 
 /** What sending a webhook takes beside the table. */

@@ -1,8 +1,8 @@
 import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import { deliver, type Turn, type Work } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
-import { dueKey, readDue, type Due } from "./due.ts";
 import { failingAmong } from "./outcome.ts";
+import { dueKey, readDue, type Due } from "./schedule.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };

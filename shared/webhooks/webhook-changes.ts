@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
+import { isSame } from "../core/fields.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
-import { isSame } from "../core/same.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
 import { successKey } from "./outcome.ts";

@@ -4,7 +4,7 @@ import { holderKey, type Domain } from "../../shared/domains/domain.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
 import { loginKey, nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes, type Person } from "../../shared/mail/mailboxes/plan.ts";
-import { secretsHere } from "../../shared/providers/secrets/here.ts";
+import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 import { setStored, storedAs, write } from "./domain-work.ts";
 import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/function.ts";
 import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
-import { runProgram, type EvaluateOptions, type Evaluation } from "../../functions/code/execution/program.ts";
+import { runProgram, type EvaluateOptions, type ProgramOptions } from "../../functions/code/execution/program.ts";
 import { parse } from "../../functions/code/language/parser.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
@@ -125,7 +125,7 @@ export async function runToy(
   program: string,
   toy: Toy,
   more: Partial<EvaluateOptions> & { door?: Door } = {},
-): Promise<Evaluation> {
+): Promise<ProgramOptions> {
   const catalogue = toyCatalogue(toy);
   const checked = check(parse(program), {
     catalogue,

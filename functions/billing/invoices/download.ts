@@ -1,15 +1,15 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import * as z from "zod";
 
-import { documentOf } from "../../../shared/billing/invoice-document.ts";
 import { invoiceOfLink } from "../../../shared/billing/invoice-links.ts";
 import { renderInvoice } from "../../../shared/billing/invoice-pdf.ts";
+import { documentOf } from "../../../shared/billing/invoice.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import type { Log } from "../../../shared/core/log.ts";
 import { sideDoor } from "../../../shared/http/internal.ts";
 import { failureResponse, type Response } from "../../../shared/http/response.ts";
-import { attachment } from "../../../shared/providers/files/attachment.ts";
+import { attachment } from "../../../shared/providers/files/files.ts";
 
 const Asked = z.object({
   accountId: Id,

@@ -6,9 +6,8 @@ import { Id } from "../../../shared/core/ids.ts";
 import { mayCall } from "../../../shared/http/may-call.ts";
 import { type Route, defineRoute } from "../../../shared/http/route.ts";
 import { closestName } from "../language/spelling.ts";
-import { scoreUnit, unitsOf } from "./cost.ts";
 import { exampleOf } from "./example.ts";
-import type { Catalogue, CodeFunction } from "./function.ts";
+import { type Catalogue, type CodeFunction, scoreUnit, unitsOf } from "./function.ts";
 import { searchFunctions } from "./search.ts";
 import { Parameter, parametersOf, signatureOf, describeType } from "./signature.ts";
 

@@ -1,10 +1,10 @@
-import { pageSizeOf, unitsOf } from "../catalogue/cost.ts";
-import type { CodeFunction } from "../catalogue/function.ts";
-import type { Call, Expression } from "../language/ast.ts";
+import { type CodeFunction, pageSizeOf, unitsOf } from "../catalogue/function.ts";
+import { itemLimit } from "../interpreter/interpreter.ts";
+import { type Call, type Comprehension, type Expression, callsAfter } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { checkArguments, typeMismatch, unfitArgument } from "./arguments.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
-import type { LoopVariables, ConstantLookup, CheckerContext, Variables } from "./scope.ts";
+import type { CheckerContext, ConstantLookup, LoopVariables, Variables } from "./scope.ts";
 import { type StaticType, outputOf } from "./types.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
@@ -79,4 +79,25 @@ export class CallChecker {
     else this.#complaints.add("unknown_function", call.at, () => "");
     return undefined;
   }
+}
+
+/** More than any program could go over; products of it are still numbers. */
+const mostItems = 1_000_000_000;
+
+/**
+ * How many items a comprehension goes over at most: `over` as far as it is known, else the limit of what calls. Of a range
+ * `count` is how far it counts.
+ */
+export function maxItems(over: Expression, { most }: StaticType, count: number | undefined): number {
+  if (over.kind !== "range") return most ?? itemLimit;
+  return count === undefined ? itemLimit : Math.min(mostItems, Math.max(0, Math.ceil(count)));
+}
+
+/** Whether a clause calls for more items than it may, whatever the run brings: where that is known, and without a filter. */
+export function callsForTooMany(node: Comprehension, place: number, count: number | undefined): boolean {
+  const [clause, next] = node.clauses.slice(place, place + 2);
+  if (clause?.kind !== "for" || next?.kind === "if") return false;
+  const { over } = clause;
+  const items = over.kind === "list" ? over.items.length : over.kind === "range" ? (count ?? 0) : 0;
+  return items > itemLimit && callsAfter(node, place).length > 0;
 }

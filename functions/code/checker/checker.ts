@@ -1,5 +1,4 @@
-import { scoreLimit, scoreUnit } from "../catalogue/cost.ts";
-import type { CodeFunction } from "../catalogue/function.ts";
+import { type CodeFunction, scoreLimit, scoreUnit } from "../catalogue/function.ts";
 import { itemLimit, tooManyItems } from "../interpreter/interpreter.ts";
 import { typeOf } from "../interpreter/values.ts";
 import {
@@ -18,8 +17,7 @@ import {
 } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
-import { CallChecker } from "./calls.ts";
-import { maxItems, callsForTooMany } from "./complexity.ts";
+import { CallChecker, callsForTooMany, maxItems } from "./calls.ts";
 import { DiagnosticList } from "./diagnostics.ts";
 import { OperatorChecker, operationShape, stepOf } from "./operations.ts";
 import { type LoopVariables, ConditionScope, ConstantLookup, type CheckerContext, Variables } from "./scope.ts";

@@ -1,6 +1,6 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import type { Constant } from "../interpreter/values.ts";
-import { type Expression, type Operation, type Access, keyOf, partsOf } from "../language/ast.ts";
+import { type Expression, type Operation, type Access, literalKey, partsOf } from "../language/ast.ts";
 import { type ConstantValue, foldConstant, foldArgument, stepInto } from "./constants.ts";
 import type { Budget, StaticType, AccessResult } from "./types.ts";
 
@@ -52,7 +52,7 @@ export class Variables {
     if (node.kind === "path") {
       let constant = this.known(node.of, bound);
       for (const step of node.steps) {
-        const key = keyOf(step);
+        const key = literalKey(step);
         constant = constant && key !== undefined ? stepInto(constant, key) : undefined;
         if (!constant) return undefined;
       }

@@ -13,9 +13,8 @@ import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from 
 import { explain } from "./diagnostics.ts";
 import { accountsIn, dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
-import { type Evaluation, runProgram } from "./program.ts";
-import { type UnsavedVariables, saveVariables } from "./session-variables.ts";
-import type { Withheld } from "./withheld-answers.ts";
+import { type ProgramOptions, runProgram } from "./program.ts";
+import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /** What is left of a program that ran: its session with what that did not keep, and whether it may be sent again as it is. */
 type Left = { sessionId: string | undefined; losses: UnsavedVariables | undefined; isKeyed: boolean };
@@ -28,7 +27,7 @@ const shownNames = 5;
  * The answer of a program that ran; where it failed after it had changed something, the error ends with what stands, and
  * what is to be done about it.
  */
-function withPartialFailure({ responses, completed, error }: Evaluation, left: Left) {
+function withPartialFailure({ responses, completed, error }: ProgramOptions, left: Left) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
@@ -50,7 +49,7 @@ function withPartialFailure({ responses, completed, error }: Evaluation, left: L
 }
 
 /** The variables that hold what writes brought, as far as the session kept them. */
-function keptNames(completed: Evaluation["completed"], { sessionId, losses }: Left): string[] {
+function keptNames(completed: ProgramOptions["completed"], { sessionId, losses }: Left): string[] {
   if (sessionId === undefined || losses?.not_kept_total !== undefined) return [];
   const lost = new Set(losses?.not_kept.map(({ name }) => name));
   const last = new Map(completed.map(({ step }) => [step.statement.target, step.writes]));

@@ -11,7 +11,7 @@ import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { type PermissionSnapshot, emptySnapshot, noteCall } from "./held-permissions.ts";
 import { responsesOf, shownValue, tooLarge } from "./responses.ts";
 import { type Failed, type ProgramOutcome, type Perform, runSteps } from "./scheduler.ts";
-import { type Withheld, noteAnswer } from "./withheld-answers.ts";
+import { type Withheld, noteAnswer } from "./session-variables.ts";
 
 export const budgetMs = 20_000;
 
@@ -19,7 +19,7 @@ export const budgetMs = 20_000;
 const readsAtOnce = 20;
 
 /** What came of a program, and what of its variables is to be kept. */
-export type Evaluation = {
+export type ProgramOptions = {
   responses: CallResponse[];
   lastValue: unknown;
   error?: ProgramError;
@@ -46,7 +46,7 @@ export async function runProgram(
   { steps, sites }: Pick<Checked, "steps" | "sites">,
   door: Door,
   { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
-): Promise<Evaluation> {
+): Promise<ProgramOptions> {
   const deadline = door.now().getTime() + budgetMs;
   const holdings = emptySnapshot();
   const withheld: Withheld = new Map();

@@ -16,7 +16,7 @@ import {
   dictOf,
   isTrue,
   itemOf,
-  keyOf,
+  dictKey,
   lengthOf,
   memberOf,
   negated,
@@ -113,7 +113,7 @@ function* makeDict(node: Extract<Expression, { kind: "dict" }>, scope: Scope): E
   const members = new Map<string, unknown>();
   for (const { key: keyNode, value } of node.members) {
     const key = yield* evaluate(keyNode, scope);
-    members.set(keyOf(key, members, keyNode.at), yield* evaluate(value, scope));
+    members.set(dictKey(key, members, keyNode.at), yield* evaluate(value, scope));
   }
   useSteps(scope.work, members.size, node.at);
   return requireSize(dictOf(members), scope.work, node.at);

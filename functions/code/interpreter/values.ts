@@ -220,7 +220,7 @@ export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>
 }
 
 /** A key for a dict that has `members` already. */
-export function keyOf(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
+export function dictKey(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
   const wrong = typeof key === "string" ? keyFault(key, members) : cannotUseKey(typeOf(key));
   if (wrong === undefined) return key as string;
   throw new LanguageError(at, wrong, { code: "type_error" });

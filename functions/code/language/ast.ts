@@ -128,7 +128,7 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
 const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
 
 /** What a step asks for, if it says so itself. */
-export function keyOf(step: Access): string | number | undefined {
+export function literalKey(step: Access): string | number | undefined {
   if (step.kind === "member") return step.name;
   const value = step.index.kind === "literal" ? step.index.value : undefined;
   return typeof value === "string" || typeof value === "number" ? value : undefined;

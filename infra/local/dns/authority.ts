@@ -1,10 +1,8 @@
 import type { Answer } from "dns-packet";
 
-import { rcode } from "../../../shared/dns/message.ts";
-import { isWithin } from "../../../shared/dns/wire-name.ts";
+import { isWithin, rcode } from "../../../shared/dns/message.ts";
 import { type ServedRRset, soaOf, wireRecords } from "./records-wire.ts";
-import { type DnsReply, bareReply } from "./reply.ts";
-import type { DnsAnswer, DnsQuestion } from "./respond.ts";
+import { type DnsAnswer, type DnsQuestion, type DnsReply, bareReply } from "./respond.ts";
 import { type DnsZone, matchIn } from "./zone-match.ts";
 
 const maxAliases = 8;

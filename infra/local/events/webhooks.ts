@@ -5,8 +5,7 @@ import type { Event } from "../../../shared/changes/event.ts";
 import { changeKey } from "../../../shared/changes/record.ts";
 import { deadLettersIn } from "./event-log.ts";
 import { eventQueueIn, type QueuedEvent } from "./event-queue.ts";
-import { startEventTarget } from "./event-target.ts";
-import { callTargets } from "./event-targets.ts";
+import { callTargets, startEventTarget } from "./event-target.ts";
 import { startPoller } from "./poller.ts";
 
 type WebhookOptions = { dataDir: string; onError: (what: string, error: unknown) => void };

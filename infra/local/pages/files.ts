@@ -1,8 +1,7 @@
 import * as z from "zod";
 
-import { attachment } from "../../../shared/providers/files/attachment.ts";
 import { isGenuine, readEmbedded } from "../../../shared/providers/files/embedded.ts";
-import { contentTypeOf } from "../../../shared/providers/files/files.ts";
+import { attachment, contentTypeOf } from "../../../shared/providers/files/files.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 

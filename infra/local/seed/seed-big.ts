@@ -17,7 +17,7 @@ import type { Login } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { loginKey, newPassword, passwordTag, sealContext } from "../../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes } from "../../../shared/mail/mailboxes/plan.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
-import { secretsHere } from "../../../shared/providers/secrets/here.ts";
+import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
 import type { Secrets } from "../../../shared/providers/secrets/secrets.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { addWorkspace, listWorkspaces } from "../../../shared/workspaces/workspace.ts";

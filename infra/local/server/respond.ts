@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { requestsTo } from "../../entry-points.ts";
-import { answerPreflight, isPreflight, withCors } from "./cors.ts";
+import { answerPreflight, isAllowedHost, isPreflight, withCors } from "./cors.ts";
 import {
   BadTarget,
   type Match,
@@ -12,7 +12,6 @@ import {
   headersOf,
   parseTarget,
 } from "./event.ts";
-import { isAllowedHost } from "./hosts.ts";
 import { type Answer, answerOf, jsonAnswer, readBody } from "./http-message.ts";
 import { type Handler, TimedOut, invoke } from "./invoke.ts";
 

@@ -12,7 +12,7 @@ import { MailSecretEnvironment } from "../../../shared/providers/mail/secret.ts"
 import { readSmtpUrl } from "../../../shared/providers/mail/smtp-url.ts";
 import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.ts";
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
-import { PriceLists } from "../../../shared/wallet/prices.ts";
+import { PriceLists } from "../../../shared/wallet/catalogue.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
 /** By what the functions read their environment. */

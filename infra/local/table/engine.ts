@@ -13,8 +13,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 
 import { StartProblem, reasonOf } from "../command-line.ts";
-import { binaryPath } from "./engine-binary.ts";
-import { endProcess, spawnWatched, untilListening } from "./engine-process.ts";
+import { binaryPath, endProcess, spawnWatched, untilListening } from "./engine-process.ts";
 import { Locked, freePort, holdLock } from "./lock.ts";
 
 /** A DynamoDB endpoint: our engine, or somebody else's. */
@@ -138,7 +137,7 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the one table as infra/constructs/table.ts declares it, unless it is there, but without its stream: the
+ * Creates the one table as infra/constructs/storage.ts declares it, unless it is there, but without its stream: the
  * change feed reads the journals instead, as the engine's writes slow down with every record in one. Throws `StartProblem`.
  */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {

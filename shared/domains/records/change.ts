@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import { notFound, Problem } from "../../core/errors.ts";
+import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
-import { isSame } from "../../core/same.ts";
 import type { Context, Subject } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";

@@ -5,7 +5,7 @@ import { removeFailed } from "../../deletion/domain.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Write } from "../../table/writes.ts";
-import { type Domain, type StoredDomain, domainKind, notReady } from "../domain.ts";
+import { domainKind, notReady, type Domain, type StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { fromRival, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView } from "../view.ts";

@@ -6,7 +6,7 @@ import type { Dns } from "../../providers/dns/dns.ts";
 import { dns } from "../../providers/dns/factory.ts";
 import { registrar } from "../../providers/registrar/factory.ts";
 import type { Registrar } from "../../providers/registrar/registrar.ts";
-import { secretsHere } from "../../providers/secrets/here.ts";
+import { secretsHere } from "../../providers/secrets/factory.ts";
 import { openTable, type Table } from "../../table/table.ts";
 import type { DomainWork } from "./work.ts";
 

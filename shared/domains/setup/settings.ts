@@ -2,8 +2,8 @@ import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, notFound } from "../../core/errors.ts";
+import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
-import { isSame } from "../../core/same.ts";
 import { textFault } from "../../core/text.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";

@@ -4,7 +4,7 @@ import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
-import { DomainStatus, type StoredDomain, notReady } from "../domain.ts";
+import { DomainStatus, notReady, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { newDkim } from "../records/dkim-keys.ts";
 import { planActivation } from "./activate.ts";

@@ -6,7 +6,7 @@ import { line } from "../../core/text.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
-import { type Family, type MailScope, MailScopeType, scopeKey } from "../scoped/family.ts";
+import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } from "../scoped/family.ts";
 
 /*
  * Access patterns
@@ -63,3 +63,11 @@ export const credentials: Family<StoredCredential> = {
   perScope: 50,
   perAccount: 1_000,
 };
+
+export const CredentialParams = z.strictObject({
+  account_id: Id.meta({ description: "The account's id." }),
+  credential_id: Id.meta({ description: "The master password's id." }),
+});
+
+/** The master password in the path of a route. */
+export const credentialInPath = scopedInPath(credentials, "credential_id");

@@ -4,7 +4,7 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
 import type { Log } from "../../core/log.ts";
-import { domainsAmong } from "../../domains/among.ts";
+import { domainsAmong } from "../../domains/find.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";

@@ -5,7 +5,7 @@ import { hasChanged, requireMatch } from "../../core/etag.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
-import { planPurge } from "../../grants/purge.ts";
+import { planPurge } from "../../grants/assignments.ts";
 import type { Context } from "../../http/route.ts";
 import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";

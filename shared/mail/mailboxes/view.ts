@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { domainsAmong } from "../../domains/among.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
+import { domainsAmong } from "../../domains/find.ts";
 import type { Reader } from "../../table/table.ts";
 import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";

@@ -1,6 +1,6 @@
 import { covers } from "../../auth/permissions.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import { domainsAmong } from "../../domains/among.ts";
+import { domainsAmong } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import { type Family, type Scoped, scopesOfScoped } from "./family.ts";

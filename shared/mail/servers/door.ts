@@ -8,7 +8,7 @@ import { sideDoor } from "../../http/internal.ts";
 import { failureResponse, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
 import { mailSecret } from "../../providers/mail/secret.ts";
-import { secretsHere } from "../../providers/secrets/here.ts";
+import { secretsHere } from "../../providers/secrets/factory.ts";
 import type { LimiterMemory } from "../../rate-limits/limiter.ts";
 import type { LoginWork } from "./log-in.ts";
 

@@ -6,9 +6,8 @@ import type {
 } from "@aws-sdk/client-route-53";
 
 import { apexTtlSeconds, ZoneExists } from "./dns.ts";
-import { batchesOf, isInvalidBatch, send } from "./route53-changes.ts";
+import { absolute, batchesOf, isInvalidBatch, relaxed, send, setOf } from "./route53-changes.ts";
 import { codeOf, listSets, mostSets, told, unavailable, type Route53 } from "./route53-client.ts";
-import { absolute, relaxed, setOf } from "./route53-values.ts";
 
 type NewZone = { name: string; reference: string; nameservers: readonly string[] };
 

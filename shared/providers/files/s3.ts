@@ -3,8 +3,7 @@ import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
-import { attachment } from "./attachment.ts";
-import type { Files } from "./files.ts";
+import { type Files, attachment } from "./files.ts";
 import { uploadParts } from "./s3-parts.ts";
 
 /** The SDK is loaded by the first file, as most functions never have one. */

@@ -7,7 +7,7 @@ import type { Reader, Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
 import { messageIdOf } from "./headers.ts";
 import { MailRefused, type Letter, type Mail } from "./mail.ts";
-import { writtenSender, type MailSender } from "./sender.ts";
+import { type MailSender, writtenSender } from "./sender.ts";
 
 /*
  * Access patterns

@@ -4,7 +4,7 @@ import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 import { automatic } from "./headers.ts";
 import { MailRefused, type Letter, type Mail } from "./mail.ts";
-import { writtenSender, type MailSender } from "./sender.ts";
+import { type MailSender, writtenSender } from "./sender.ts";
 
 export type SesOptions = {
   configurationSet?: string;

@@ -6,8 +6,8 @@ import { notFound } from "../../core/errors.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { expirySeconds, stripeVersion } from "./checkout-session.ts";
 import type { CheckoutInput, CheckoutStatus, PaymentEvent } from "./payments.ts";
+import { expirySeconds, stripeVersion } from "./stripe-objects.ts";
 
 /*
  * Access patterns

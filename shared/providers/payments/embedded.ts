@@ -1,8 +1,8 @@
 import { clock } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import { addCheckout, getStored, statusOf, type StoredCheckout } from "./embedded-checkout.ts";
-import { readPaymentEvent } from "./payment-event.ts";
 import type { Payments } from "./payments.ts";
+import { readPaymentEvent } from "./stripe-objects.ts";
 
 export type EmbeddedOptions = {
   /** What webhooks are signed with. */

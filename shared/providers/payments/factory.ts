@@ -4,8 +4,7 @@ import type { Table } from "../../table/table.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedPayments } from "./embedded.ts";
 import type { Payments } from "./payments.ts";
-import { paymentsSecret } from "./secret.ts";
-import { stripePayments } from "./stripe.ts";
+import { paymentsSecret, stripePayments } from "./stripe.ts";
 
 const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 

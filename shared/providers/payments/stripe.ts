@@ -1,11 +1,23 @@
 import type { Stripe } from "stripe";
 import * as z from "zod";
 
-import { notFound, Problem } from "../../core/errors.ts";
-import { expirySeconds, OurMetadata, stateOf, stripeVersion } from "./checkout-session.ts";
-import { readPaymentEvent } from "./payment-event.ts";
+import { Problem, notFound } from "../../core/errors.ts";
+import { type NamedSecretOptions, namedSecret } from "../named-secret.ts";
 import type { Checkout, CheckoutInput, Payments } from "./payments.ts";
-import type { PaymentsSecret } from "./secret.ts";
+import { OurMetadata, expirySeconds, readPaymentEvent, stateOf, stripeVersion } from "./stripe-objects.ts";
+
+type PaymentsSecret = { apiKey: string; webhookSecret: string };
+
+const Secret = z.object({ api_key: z.string().min(1), webhook_secret: z.string().min(1) });
+
+function parse(text: string): PaymentsSecret {
+  const { api_key, webhook_secret } = Secret.parse(JSON.parse(text));
+  return { apiKey: api_key, webhookSecret: webhook_secret };
+}
+
+/** What Stripe is used with, from a secret in Secrets Manager: see `namedSecret`. */
+export const paymentsSecret = (name: string, options: NamedSecretOptions = {}): (() => Promise<PaymentsSecret>) =>
+  namedSecret(name, parse, "JSON with an api_key and a webhook_secret", options);
 
 export type StripeOptions = {
   /** Where payers return to when a checkout does not say. */

@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
-import { sealBroken, sealedBytes } from "./sealed-text.ts";
-import type { Secrets } from "./secrets.ts";
+import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
 const prefix = "aes1:";
 const algorithm = "aes-256-gcm";

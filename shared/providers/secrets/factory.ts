@@ -1,4 +1,5 @@
 import type { Environment } from "../../core/environment.ts";
+import { runtime } from "../../http/runtime.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";
@@ -30,3 +31,8 @@ export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY
     open,
   };
 }
+
+let ofProcess: Secrets | undefined;
+
+/** The secrets of this process. Needs the environment when it is called, not at import. */
+export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(runtime().env));

@@ -2,8 +2,7 @@ import type { KMSClient } from "@aws-sdk/client-kms";
 
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
-import { sealBroken, sealedBytes } from "./sealed-text.ts";
-import type { Secrets } from "./secrets.ts";
+import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
 const prefix = "kms1:";
 

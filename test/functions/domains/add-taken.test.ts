@@ -13,8 +13,8 @@ import {
   connect,
   connected,
   delegated,
-  domainsRequest,
   domainTotals,
+  domainsRequest,
   uniqueName,
 } from "../../support/domains.ts";
 import { masked } from "../../support/doors.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { dkimKey } from "../../../shared/domains/records/dkim-keys.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
-import { secretsHere } from "../../../shared/providers/secrets/here.ts";
+import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
 import { dig, dkimOf, setStored, storedAs } from "../../support/domain-work.ts";
 import { active, connected, delegated, domainsRequest, elsewhere, readDomain, verify } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/send-verification.ts";
 import { workers } from "../../../infra/entry-points.ts";
-import { callTargets } from "../../../infra/local/events/event-targets.ts";
+import { callTargets } from "../../../infra/local/events/event-target.ts";
 import { mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 

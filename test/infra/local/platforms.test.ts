@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 
 import { expect, test } from "vitest";
 
-import { binaryPath } from "../../../infra/local/table/engine-binary.ts";
+import { binaryPath } from "../../../infra/local/table/engine-process.ts";
 import { newFolder } from "../../support/folder.ts";
 import { pretending } from "../../support/pretend-platform.ts";
 import { failMain } from "./product.ts";

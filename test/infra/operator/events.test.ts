@@ -6,7 +6,7 @@ import { deadLettersIn, eventsIn } from "../../../infra/local/events/event-log.t
 import { eventQueueIn } from "../../../infra/local/events/event-queue.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { localTableName } from "../../../infra/local/table/lock.ts";
-import type { Place } from "../../../infra/operator/command.ts";
+import type { Place } from "../../../infra/operator/commands.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
 import type { Event } from "../../../shared/changes/event.ts";

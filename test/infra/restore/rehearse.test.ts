@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from "vitest";
 
 import { rehearse } from "../../../infra/restore/rehearse.ts";
 import { createAccount } from "../../../shared/access/operate-accounts.ts";
-import { operatorCommit } from "../../../shared/changes/operator.ts";
+import { operatorCommit } from "../../../shared/changes/recorder.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { planWallet } from "../../../shared/wallet/wallet.ts";
 import { scene } from "./fake-restores.ts";

@@ -4,7 +4,7 @@ import type { ServedRRset } from "../../../infra/local/dns/records-wire.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { forwardConfirmed, reverseName } from "../../../shared/dns/reverse.ts";
-import { type DnsNetwork, a, cname, delegated, dnsNetwork, ptr, serving, txt } from "../../support/dns-network.ts";
+import { a, cname, delegated, dnsNetwork, ptr, serving, txt, type DnsNetwork } from "../../support/dns-network.ts";
 
 const four = "45.12.0.7";
 const six = "2a01:4f8::7";

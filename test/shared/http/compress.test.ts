@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { codingFor, compressed } from "../../../shared/http/compress.ts";
+import { codingFor, compressed } from "../../../shared/http/negotiation.ts";
 import { json } from "../../../shared/http/response.ts";
 import { eventOf, handlerOf, request } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";

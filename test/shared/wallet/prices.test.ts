@@ -1,8 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import { linesOf, totalOf, type Accrual } from "../../../shared/billing/charges.ts";
-import { plans } from "../../../shared/wallet/catalogue.ts";
-import { planAt, PriceLists } from "../../../shared/wallet/prices.ts";
+import { PriceLists, planAt, plans } from "../../../shared/wallet/catalogue.ts";
 import { firstDaysPrice } from "../../../shared/wallet/state.ts";
 
 afterEach(() => void vi.unstubAllEnvs());

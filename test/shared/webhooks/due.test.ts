@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { timeOrderedId } from "../../../shared/core/ids.ts";
-import { dueKey, dueWrite, readDue } from "../../../shared/webhooks/due.ts";
+import { dueKey, dueWrite, readDue } from "../../../shared/webhooks/schedule.ts";
 import { keepingReceiver, newScene } from "../../support/webhooks.ts";
 
 const shardOf = (account_id: string): string =>

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 
 import { deliveryKey } from "../../../shared/webhooks/delivery.ts";
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
-import { readDue } from "../../../shared/webhooks/due.ts";
-import { attemptLimit } from "../../../shared/webhooks/schedule.ts";
+import { attemptLimit, readDue } from "../../../shared/webhooks/schedule.ts";
 import { sweep } from "../../../shared/webhooks/sweep.ts";
 import { deleteWebhook, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";

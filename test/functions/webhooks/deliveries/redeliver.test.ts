@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
-import { readDue } from "../../../../shared/webhooks/due.ts";
 import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
+import { readDue } from "../../../../shared/webhooks/schedule.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, testTable } from "../../../support/world.ts";

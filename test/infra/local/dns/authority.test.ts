@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { authoritative } from "../../../../infra/local/dns/authority.ts";
 import { registryZones } from "../../../../infra/local/dns/registry-zones.ts";
-import type { DnsReply } from "../../../../infra/local/dns/reply.ts";
+import type { DnsReply } from "../../../../infra/local/dns/respond.ts";
 import type { RRset } from "../../../../shared/dns/rrset.ts";
 import { a, cname, ns, serving, txt } from "../../../support/dns-network.ts";
 

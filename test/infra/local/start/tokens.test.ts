@@ -1,8 +1,7 @@
 import { decomposeUnverifiedJwt } from "aws-jwt-verify/jwt";
 import { expect, test } from "vitest";
 
-import { createIssuer } from "../../../../infra/local/start/issuer.ts";
-import { tokenPaths } from "../../../../infra/local/start/tokens.ts";
+import { createIssuer, tokenPaths } from "../../../../infra/local/start/issuer.ts";
 import { gatewayFor, sendRequest } from "../wire.ts";
 
 const path = "/_local/tokens";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { RecordData } from "../../../../shared/dns/rrset.ts";
-import { relaxed, setOf, valueOf } from "../../../../shared/providers/dns/route53-values.ts";
+import { relaxed, setOf, valueOf } from "../../../../shared/providers/dns/route53-changes.ts";
 
 /** The bytes of a value of quoted strings, read as Route 53 documents them. */
 function bytesOf(value: string): Buffer[] {

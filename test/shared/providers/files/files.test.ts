@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { readEnvironment } from "../../../../shared/core/environment.ts";
-import { attachment } from "../../../../shared/providers/files/attachment.ts";
 import { filesOf } from "../../../../shared/providers/files/factory.ts";
+import { attachment } from "../../../../shared/providers/files/files.ts";
 import { newFolder } from "../../../support/folder.ts";
 
 const key = "invoices/7c9e/000042.pdf";

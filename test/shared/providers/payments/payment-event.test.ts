@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readPaymentEvent } from "../../../../shared/providers/payments/payment-event.ts";
+import { readPaymentEvent } from "../../../../shared/providers/payments/stripe-objects.ts";
 import { loadingOf } from "../lazy-loading.ts";
 
 const secret = "whsec_test";

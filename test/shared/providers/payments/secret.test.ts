@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
-import { paymentsSecret } from "../../../../shared/providers/payments/secret.ts";
+import { paymentsSecret } from "../../../../shared/providers/payments/stripe.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal, type Trouble } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";

@@ -8,11 +8,10 @@ import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { agentCard } from "./agent-card.ts";
 import { adviceOf } from "./errors.ts";
-import { layOut } from "./layout.ts";
 import { docsPages } from "./pages.ts";
 import { playgroundScript } from "./playground-bundle.ts";
 import { playgroundFunctions } from "./playground.ts";
-import { renderMarkdown } from "./render.ts";
+import { layOut, renderMarkdown } from "./render.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../core/endpoint.ts";
 import { isPublicUnicast } from "../core/ip.ts";
-import { isWithin } from "./message.ts";
 import type { Referral } from "./outcome.ts";
+import { isWithin } from "./wire-name.ts";
 
 /** A zone and where its servers are; `hosts` are those whose addresses have to be looked up first. */
 export type Zone = { name: string; endpoints: readonly Endpoint[]; hosts: readonly string[] };

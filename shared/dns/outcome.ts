@@ -1,7 +1,8 @@
 import type { Found } from "./answer.ts";
-import { isWithin, rcode, type Message, type WireRecord } from "./message.ts";
+import { rcode, type Message, type WireRecord } from "./message.ts";
 import { foundOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
+import { isWithin } from "./wire-name.ts";
 
 /** A delegation as a server of the zone above gave it. `glue`: addresses that server may speak for. */
 export type Referral = {

@@ -2,10 +2,10 @@ import type { Endpoint } from "../core/endpoint.ts";
 import type { Answer, Delegation, Resolver } from "./answer.ts";
 import { openBudget, type Budget } from "./budget.ts";
 import { openZoneCuts } from "./delegation.ts";
-import { wireName } from "./message.ts";
 import type { Fault } from "./outcome.ts";
 import type { Question } from "./transport.ts";
 import { type Ground, type Walk, walkDown } from "./walk.ts";
+import { wireName } from "./wire-name.ts";
 
 /** The root servers a to m by IPv4 (https://www.iana.org/domains/root/servers). */
 const ianaRoots: readonly Endpoint[] = [

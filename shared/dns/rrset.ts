@@ -4,7 +4,8 @@ import ipaddr from "ipaddr.js";
 import * as z from "zod";
 
 import type { Found } from "./answer.ts";
-import { type WireRecord, wireName } from "./message.ts";
+import type { WireRecord } from "./message.ts";
+import { wireName } from "./wire-name.ts";
 
 /** The types of DNS records that a zone of ours can hold. */
 export const RecordType = z.enum(["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]);

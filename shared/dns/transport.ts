@@ -4,7 +4,8 @@ import { connect, isIP } from "node:net";
 
 import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
-import { type Message, encodeQuery, rcode, readMessage, wireName } from "./message.ts";
+import { encodeQuery, rcode, readMessage, type Message } from "./message.ts";
+import { wireName } from "./wire-name.ts";
 
 /** One query in wire format, and which messages are its answer. */
 type Query = { bytes: Buffer; isAnswer: (message: Message) => boolean };

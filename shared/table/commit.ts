@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 
 import { Problem } from "../core/errors.ts";
-import { type Connection, call } from "./connection.ts";
+import { call, type Connection } from "./connection.ts";
 import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
 import { newTurns } from "./turns.ts";
-import { type Write, keyOf, toTransactItem } from "./writes.ts";
+import { keyOf, toTransactItem, type Write } from "./writes.ts";
 
 /** What a transaction wants to do, and what its caller gets when it is done. */
 export type Plan<T> = { writes: Write[]; value: T };
@@ -124,21 +124,4 @@ async function sendUntilSettled(
       await backOff(attempt);
     }
   }
-}
-
-const attempts = 30;
-/** Readers are in nobody's way: a short wait does. */
-const longestStep = 4;
-
-/**
- * What a reading finds that may see that somebody changed things meanwhile, which it says by undefined: it is done again,
- * at once and then with back-off, for some two seconds. 503 `busy`.
- */
-export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 1) await backOff(Math.min(attempt - 1, longestStep));
-    const found = await read();
-    if (found !== undefined) return found;
-  }
-  throw new Problem("busy", "The list is changing too fast to read it. Try again.", { retry_after: 1 });
 }

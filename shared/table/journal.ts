@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { InvalidInput } from "../core/errors.ts";
 import { timeOf } from "../core/ids.ts";
-import { readAgain } from "./commit.ts";
+import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 

@@ -1,6 +1,6 @@
 import { readAcross, totalOf, type Source } from "../core/page.ts";
-import { readAgain } from "./commit.ts";
 import { readHeads, readSpan, type List, type ListState } from "./ranked-list.ts";
+import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item } from "./writes.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { readAgain } from "./commit.ts";
+import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 

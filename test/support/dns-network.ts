@@ -11,9 +11,9 @@ import type { DnsAnswer } from "../../infra/local/dns/respond.ts";
 import { startDnsServer } from "../../infra/local/dns/server.ts";
 import type { DnsZone } from "../../infra/local/dns/zone-match.ts";
 import type { Endpoint } from "../../shared/core/endpoint.ts";
-import { isWithin } from "../../shared/dns/message.ts";
 import { openResolver, type ResolverOptions } from "../../shared/dns/resolver.ts";
 import type { RRset } from "../../shared/dns/rrset.ts";
+import { isWithin } from "../../shared/dns/wire-name.ts";
 
 /** A nameserver on loopback that the network has at an address of the public internet. */
 type Nameserver = {

@@ -1,9 +1,10 @@
 import type { Answer } from "dns-packet";
 
-import { isWithin, rcode } from "../../../shared/dns/message.ts";
-import { type ServedRRset, soaOf, wireRecords } from "./records-wire.ts";
-import { type DnsAnswer, type DnsQuestion, type DnsReply, bareReply } from "./respond.ts";
-import { type DnsZone, matchIn } from "./zone-match.ts";
+import { rcode } from "../../../shared/dns/message.ts";
+import { isWithin } from "../../../shared/dns/wire-name.ts";
+import { soaOf, type ServedRRset, wireRecords } from "./records-wire.ts";
+import { bareReply, type DnsAnswer, type DnsQuestion, type DnsReply } from "./respond.ts";
+import { matchIn, type DnsZone } from "./zone-match.ts";
 
 const maxAliases = 8;
 

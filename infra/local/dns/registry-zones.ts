@@ -1,4 +1,4 @@
-import { lineOf } from "../../../shared/dns/message.ts";
+import { lineOf } from "../../../shared/dns/wire-name.ts";
 import { authoritative } from "./authority.ts";
 import type { ServedRRset } from "./records-wire.ts";
 import type { DnsAnswer } from "./respond.ts";

@@ -1,6 +1,7 @@
-import { type Answer, type RecordType, encode } from "dns-packet";
+import { encode, type Answer, type RecordType } from "dns-packet";
 
-import { type Message, ourEdns, rcode, readMessage, wireName } from "../../../shared/dns/message.ts";
+import { ourEdns, rcode, readMessage, type Message } from "../../../shared/dns/message.ts";
+import { wireName } from "../../../shared/dns/wire-name.ts";
 
 /** What a server says of a question; the sections of RFC 1035 §4.1. */
 export type DnsReply = {

@@ -1,4 +1,4 @@
-import { isWithin, lineOf } from "../../../shared/dns/message.ts";
+import { isWithin, lineOf } from "../../../shared/dns/wire-name.ts";
 import type { ServedRRset } from "./records-wire.ts";
 
 /** A zone with all it holds. */

@@ -1,5 +1,5 @@
 import type { Letter } from "./mail.ts";
-import { MailSender, domainOf } from "./sender.ts";
+import { type MailSender, domainOf } from "./sender.ts";
 
 /** Keeps out-of-office replies from coming: RFC 3834 §5, and what older ones and Exchange go by. */
 export const automatic: Readonly<Record<string, string>> = {

@@ -6,9 +6,8 @@ import { transformSync } from "esbuild";
 import { Marked, type Token, type Tokens } from "marked";
 import { describe, expect, test } from "vitest";
 
-import { layOut } from "../../../infra/docs-pages/layout.ts";
 import { docsPages, unpublished } from "../../../infra/docs-pages/pages.ts";
-import { addressOf, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
+import { addressOf, layOut, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
 import { docsAssets } from "../../../infra/docs-pages/site.ts";
 
 const root = resolve(import.meta.dirname, "../../..");

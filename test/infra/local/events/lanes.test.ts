@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { openLanes } from "../../../../infra/local/events/lanes.ts";
+import { openLanes } from "../../../../infra/local/events/event-target.ts";
 
 /** Lanes whose work ends when it is told to, and what began. */
 function lanesOf(given: { atOnce: number; perLane: number }) {

@@ -4,50 +4,38 @@ import { ApiError, connect, type HostedMail } from "#client";
 
 import type { Demo } from "../../infra/local/demo.ts";
 
-type Load = {
-  /** Makes the next call, or the few that belong together. */
-  next: () => Promise<void>;
-  /** Milliseconds of each request so far. */
-  times: number[];
-  /** Answers that were not what the request must get. */
-  unexpected: string[];
-  /** How often each kind of request was sent. */
-  mix: Record<string, number>;
-};
-
-type Path = { account_id: string };
-/** Sends a request that has to be answered, or refused with a status. */
-type Send = <T>(name: string, call: () => Promise<T>, refusedWith?: number) => Promise<T | undefined>;
-type Caller = { api: HostedMail; stranger: HostedMail; path: Path; send: Send };
-type Scene = (caller: Caller) => Promise<unknown>;
-
 type Owner = { accountId: string; token: string };
+/** Sends a request that must succeed, or be refused with a status. */
+type Send = <T>(name: string, call: () => Promise<T>, refusedWith?: number) => Promise<T | undefined>;
+type Caller = { api: HostedMail; stranger: HostedMail; path: { account_id: string }; send: Send };
+type Step = (caller: Caller) => Promise<unknown>;
 
 /** More owners for the demo's accounts: one person's rate limit is soon used up. */
 export async function newOwners(baseUrl: string, { accounts }: Demo, each: number): Promise<Owner[]> {
   const owners: Owner[] = [];
+  const headers = { "content-type": "application/json" };
   for (const { id: account_id, owner } of accounts) {
     const api = connect({ baseUrl, token: owner.token });
     for (let count = 0; count < each; count++) {
-      const subject_id = randomUUID();
-      const body = { grant_kind: "account_owner", subject_type: "user", subject_id } as const;
+      const sub = randomUUID();
+      const body = { grant_kind: "account_owner", subject_type: "user", subject_id: sub } as const;
       await api.auth.authorizations.grant({ path: { account_id }, body });
-      owners.push({ accountId: account_id, token: await tokenOf(baseUrl, subject_id) });
+      const asked = { method: "POST", headers, body: JSON.stringify({ sub }) };
+      const { token } = (await (await fetch(`${baseUrl}/_local/tokens`, asked)).json()) as { token: string };
+      owners.push({ accountId: account_id, token });
     }
   }
   return owners;
 }
 
-async function tokenOf(baseUrl: string, sub: string): Promise<string> {
-  const headers = { "content-type": "application/json" };
-  const answer = await fetch(`${baseUrl}/_local/tokens`, { method: "POST", headers, body: JSON.stringify({ sub }) });
-  return ((await answer.json()) as { token: string }).token;
-}
-
-/** A mix of reads, writes that are undone again, programs and mistakes, by all owners in turn. */
-export function newLoad(baseUrl: string, owners: readonly Owner[]): Load {
+/**
+ * A mix of reads, writes that are undone again, programs and mistakes, by all owners in turn. `next` sends the next
+ * request, or the few that belong together. `times` are the milliseconds of each request so far, `mix` counts them by
+ * kind, and `unexpected` lists the answers that are wrong.
+ */
+export function newLoad(baseUrl: string, owners: readonly Owner[]) {
   const [times, unexpected, mix]: [number[], string[], Record<string, number>] = [[], [], {}];
-  const timed = async (request: Request): Promise<Response> => {
+  const timedFetch = async (request: Request): Promise<Response> => {
     const startedAt = performance.now();
     const { body, status, statusText, headers } = await fetch(request);
     const text = body === null ? null : await new Response(body).text();
@@ -66,28 +54,24 @@ export function newLoad(baseUrl: string, owners: readonly Owner[]): Load {
       return undefined;
     }
   };
-  const as = (token: string): HostedMail => connect({ baseUrl, token, retries: 0, fetch: timed });
+  const as = (token: string): HostedMail => connect({ baseUrl, token, retries: 0, fetch: timedFetch });
   const stranger = as("nobody");
-  const callers = owners.map(({ accountId, token }) => ({
-    api: as(token),
-    stranger,
-    path: { account_id: accountId },
-    send,
-  }));
-  let count = 0;
+  const callers = owners.map(({ accountId, token }): Caller => {
+    return { api: as(token), stranger, path: { account_id: accountId }, send };
+  });
+  let turn = -1;
   const next = async (): Promise<void> => {
-    const turn = count++;
-    const caller = callers[turn % callers.length];
-    if (!caller) throw new Error("there is nobody to call");
-    await scenes[turn % scenes.length]?.(caller);
+    turn += 1;
+    const [caller, step] = [callers[turn % callers.length], steps[turn % steps.length]];
+    if (caller) await step?.(caller);
   };
   return { next, times, unexpected, mix };
 }
 
 const query = { page: 1, page_size: 25 };
 
-/** A workspace from its creation to its end. */
-const workspace: Scene = async ({ api, path, send }) => {
+/** A workspace from its creation to its deletion. */
+const workspace: Step = async ({ api, path, send }) => {
   const name = `Soak ${randomUUID()}`;
   const made = await send("workspaces.add", () => api.workspaces.add({ path, body: { name } }));
   const one = { ...path, workspace_id: made?.data.id ?? "" };
@@ -97,24 +81,24 @@ const workspace: Scene = async ({ api, path, send }) => {
   await send("workspaces.get, deleted", () => api.workspaces.get({ path: one }), 404);
 };
 
-const tag: Scene = async ({ api, path, send }) => {
+const tag: Step = async ({ api, path, send }) => {
   const made = await send("tags.add", () => api.tags.add({ path, body: { name: `Soak ${randomUUID()}` } }));
   await send("tags.delete", () => api.tags.delete({ path: { ...path, tag_id: made?.data.id ?? "" } }));
 };
 
-const program: Scene = ({ api, path: { account_id }, send }) => {
+const program: Step = ({ api, path: { account_id }, send }) => {
   const code = `workspaces.list(account_id="${account_id}")\ndomains.list(account_id="${account_id}")\nme.get()`;
   return send("a program", () => api.code.a2a({ body: { request_id: randomUUID(), session_id: "soak", code } }));
 };
 
-const mistakes: Scene = async ({ api, stranger, path, send }) => {
+const mistakes: Step = async ({ api, stranger, path, send }) => {
   await send("with a bad token", () => stranger.workspaces.list({ path }), 401);
   await send("a bad body", () => api.workspaces.add({ path, body: { name: "" } }), 422);
   await send("another's account", () => api.workspaces.list({ path: { account_id: randomUUID() } }), 404);
 };
 
 /** Three quarters of all requests read. */
-const scenes: readonly Scene[] = [
+const steps: readonly Step[] = [
   ({ api, path, send }) => send("workspaces.list", () => api.workspaces.list({ path, query })),
   ({ api, send }) => send("me.get", () => api.me.get()),
   ({ api, path, send }) => send("domains.list", () => api.domains.list({ path, query })),

@@ -6,36 +6,35 @@ import { runtime } from "../../shared/runtime.ts";
 import { callRest } from "../support/call.ts";
 import { exampleOf } from "../support/examples.ts";
 import { newAccount, newMember } from "../support/world.ts";
-import type { Cost } from "./prices.ts";
 
-const open = new AsyncLocalStorage<Cost>();
+/** What one request of a route consumes: DynamoDB units, calls of the table, and changes that are published as events. */
+export type Cost = { reads: number; writes: number; calls: number; events: number };
+
+const counting = new AsyncLocalStorage<Cost>();
 let isInstalled = false;
 
 type Spent = { CapacityUnits?: number };
 type Sent = { TransactItems?: { Put?: { Item?: { SK?: { S?: string } | string } } }[] };
 
-const isRead = (command: string): boolean => /^(?:Get|BatchGet|Query)/.test(command);
-
-const nameOf = (key: { S?: string } | string | undefined): string => (typeof key === "string" ? key : (key?.S ?? ""));
-
-/** Counts what each call of the table consumed for whoever made it. */
+/** Adds what each call of the table consumes to the cost of the request that makes it. */
 function install(): void {
   if (isInstalled) return;
   isInstalled = true;
   runtime().client.middlewareStack.add(
     (next, { commandName = "" }) =>
       async (args) => {
-        const cost = open.getStore();
+        const cost = counting.getStore();
         if (cost) cost.calls += 1;
         const answer = await next(args);
         if (!cost) return answer;
         const { ConsumedCapacity } = answer.output as { ConsumedCapacity?: Spent | Spent[] };
         const units = [ConsumedCapacity ?? []].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
-        cost[isRead(commandName) ? "reads" : "writes"] += units;
+        cost[/^(?:Get|BatchGet|Query)/.test(commandName) ? "reads" : "writes"] += units;
         const { TransactItems = [] } = args.input as Sent;
-        cost.events += TransactItems.filter(({ Put }) =>
-          nameOf(Put?.Item?.SK).startsWith("JOURNAL#changes#ENTRY#"),
-        ).length;
+        const keys = TransactItems.map(({ Put }) => Put?.Item?.SK).map((key) =>
+          typeof key === "object" ? key.S : key,
+        );
+        cost.events += keys.filter((key) => key?.startsWith("JOURNAL#changes#ENTRY#")).length;
         return answer;
       },
     { step: "initialize", name: "cost" },
@@ -43,8 +42,8 @@ function install(): void {
 }
 
 /**
- * What a route's example costs an owner who has not called before, through the handler: with the read of the account's
- * own limits and the write that charges the caller's. Nobody else works in the account.
+ * What the handler consumes for a route's example, sent by an owner who has not called before: with the read of the
+ * account's own limits and the write that charges the caller's. Nobody else works in the account.
  */
 async function costOf(route: Route): Promise<Cost> {
   install();
@@ -54,7 +53,7 @@ async function costOf(route: Route): Promise<Cost> {
   const caller = await newMember(account, { owner: true });
   runtime().limiterMemory.ownLimits.delete(account.id);
   const cost: Cost = { reads: 0, writes: 0, calls: 0, events: 0 };
-  const { status, text } = await open.run(cost, () => callRest(route, example, caller.token));
+  const { status, text } = await counting.run(cost, () => callRest(route, example, caller.token));
   if (status !== route.status) throw new Error(`${route.name} answers ${status} ${text}`);
   return cost;
 }
@@ -62,8 +61,8 @@ async function costOf(route: Route): Promise<Cost> {
 const tries = 5;
 
 /**
- * What a route costs as soon as a try costs what is expected; else what most of five tries cost. Others in the same
- * table can make a plan run again, and a key's random length can lift its item over a unit's edge.
+ * The cost of a route: the expected one as soon as a try costs that, else the most frequent of five tries. Other work in
+ * the same table can make a plan run again, and a key's random length can lift its item over a unit's edge.
  */
 export async function costBeside(route: Route, expected: Cost | undefined): Promise<Cost> {
   const seen = new Map<string, number>();

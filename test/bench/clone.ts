@@ -9,8 +9,9 @@ export const run = (): Promise<Result> =>
   inFolder(async (folder) => {
     const checkout = join(folder, "clone");
     execFileSync("git", ["clone", "--quiet", resolve(import.meta.dirname, "../.."), checkout]);
-    const options = { cwd: checkout, stdio: ["ignore", "ignore", "inherit"] } as const;
-    const installing = await timed(() => execFileSync("npm", ["ci", "--silent"], { ...options }));
+    const installing = await timed(() =>
+      execFileSync("npm", ["ci", "--silent"], { cwd: checkout, stdio: ["ignore", "ignore", "inherit"] }),
+    );
     const startedAt = performance.now();
     const dataDir = join(checkout, ".data");
     const starting = await withProduct({ checkout, dataDir }, async () => performance.now() - startedAt);

@@ -11,16 +11,20 @@ const sources = join(import.meta.dirname, "peers");
 /** Beside the project's own packages, where no tool of the project looks. The SDK is the project's. */
 const installed = join(root, "node_modules/.cache/bench-peers");
 
+/** Packages that came after this day are not installed, so that all runs measure the same peers. */
+const before = "2026-11-21";
+
 /** Copies the peers' sources, and installs their packages unless these very versions are there. */
 async function install(): Promise<void> {
-  const lock = await readFile(join(sources, "package-lock.json"), "utf8");
+  const wanted = `${before} ${await readFile(join(sources, "package.json"), "utf8")}`;
   const marker = join(installed, "node_modules/.installed");
   await mkdir(installed, { recursive: true });
   await cp(sources, installed, { recursive: true });
-  if ((await readFile(marker, "utf8").catch(() => "")) === lock) return;
+  if ((await readFile(marker, "utf8").catch(() => "")) === wanted) return;
   process.stderr.write("installing the peers …\n");
-  execFileSync("npm", ["ci", "--prefix", installed, "--no-audit", "--no-fund", "--silent"], { stdio: "inherit" });
-  await writeFile(marker, lock);
+  const flags = ["--no-audit", "--no-fund", "--silent", "--no-package-lock", "--ignore-scripts"];
+  execFileSync("npm", ["install", "--prefix", installed, "--before", before, ...flags], { stdio: "inherit" });
+  await writeFile(marker, wanted);
 }
 
 /** How a bundle is made: as the peer's own documentation says, or as ours are. */

@@ -12,7 +12,9 @@ function decorate({ prototype }, name, decorators, parameters) {
 
 /** A NestJS application on Express. */
 export function serve(routes) {
-  class Workspaces {}
+  class Workspaces {
+    name = "workspaces";
+  }
   for (const [index, { method, path, answer }] of routes.entries()) {
     Workspaces.prototype[`answer${index}`] = async (params, query, sent) => {
       const { status, body } = await answer({ params, query, body: sent });

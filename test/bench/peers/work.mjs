@@ -103,12 +103,20 @@ const putNew = (Item) => ({ Put: { TableName, Item, ConditionExpression: "attrib
 function planRecord(accountId, after) {
   const id = randomUUID();
   const ttl = Math.floor(Date.now() / 1000) + 34_560_000;
-  const actor = { actor_type: "user", actor_id: userId, actor_email: `${userId}@example.com`, source_ip: "127.0.0.1" };
   const entry = {
     ...keyOf(accountId, `JOURNAL#bench#ENTRY#${id}`),
-    ...{ id, type: "workspace.created", account_id: accountId, at: after.created_at, action: "workspaces.add" },
-    ...actor,
-    ...{ request_id: "AAAAAAAAAAAAAAA=", resource_type: "workspace", resource_id: after.id },
+    id,
+    type: "workspace.created",
+    account_id: accountId,
+    at: after.created_at,
+    action: "workspaces.add",
+    actor_type: "user",
+    actor_id: userId,
+    actor_email: `${userId}@example.com`,
+    source_ip: "127.0.0.1",
+    request_id: "AAAAAAAAAAAAAAA=",
+    resource_type: "workspace",
+    resource_id: after.id,
     after: JSON.stringify(after),
     ttl,
   };

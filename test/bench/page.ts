@@ -16,10 +16,11 @@ export type Results = {
 export const shown = (value: number, digits = 1): string =>
   value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
-/** A Markdown table. Numbers stand on the right. */
+/** A Markdown table. Columns of numbers stand on the right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map((_, index) => (index === 0 ? "---" : "--:"))), ...rows.map(line)].join("\n");
+  const sides = head.map((_, index) => (rows.every((row) => /^(?:[-$]?\d|$)/.test(row[index] ?? "")) ? "--:" : "---"));
+  return [line(head), line(sides), ...rows.map(line)].join("\n");
 }
 
 /** A bar of blocks, for a table: 20 of them are the largest value. */

@@ -9,8 +9,8 @@ import { newRoomyAccount } from "../support/roomy.ts";
 import { testTable, type Account } from "../support/world.ts";
 
 /** What a call consumed of the table, its milliseconds, and the value that it returned. */
-export type Measured<T> = Usage & { ms: number; value: T };
-export type BenchContext = Context & { table: Table };
+type Measured<T> = Usage & { ms: number; value: T };
+type BenchContext = Context & { table: Table };
 
 /** A new account without tight limits, on a table that counts its use. */
 export async function newScene(account?: Account) {

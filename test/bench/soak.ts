@@ -39,8 +39,8 @@ export const run = ({ seconds, quick }: Options): Promise<Result> =>
 async function underLoad(product: Product, dataDir: string, times: Times): Promise<Result> {
   const { baseUrl, demo, check } = product;
   const load = newLoad(baseUrl, await newOwners(baseUrl, demo, ownersEach));
-  const { pid: engine } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
-  const server = ps("ppid", engine);
+  const { pid: server } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
+  const engine = engineOf(server);
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1000;
   const isOver = (): boolean => elapsed() >= times.warmUp + times.seconds;
@@ -55,7 +55,7 @@ async function underLoad(product: Product, dataDir: string, times: Times): Promi
       check();
       // The collection makes the process smaller for a while: not while its memory counts.
       if (live.length === 0 && elapsed() > times.warmUp / 2) await measureHeap();
-      samples.push({ seconds: elapsed(), product: ps("rss", server) / 1024, engine: ps("rss", engine) / 1024 });
+      samples.push({ seconds: elapsed(), product: resident(server), engine: resident(engine) });
       if (samples.length % 30 === 0) {
         process.stderr.write(`  ${shown(elapsed(), 0)} s: ${load.times.length} requests\n`);
       }
@@ -71,9 +71,16 @@ async function underLoad(product: Product, dataDir: string, times: Times): Promi
   return resultOf(times, { load, samples, live });
 }
 
-/** One number of a process: the id of its parent, or its resident kibibytes. */
-const ps = (column: "ppid" | "rss", pid: number): number =>
-  Number(execFileSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8" }));
+const ps = (...args: string[]): string => execFileSync("ps", args, { encoding: "utf8" });
+
+/** The process of the engine that a product started. */
+function engineOf(server: number): number {
+  const line = new RegExp(String.raw`^\s*(\d+)\s+${server}\s.* serve `, "m");
+  return Number(line.exec(ps("-A", "-o", "pid=,ppid=,args="))?.[1]);
+}
+
+/** Resident mebibytes of a process. */
+const resident = (pid: number): number => Number(ps("-o", "rss=", "-p", String(pid))) / 1024;
 
 /** The mebibytes of a process's live objects, by report-heap.mjs. */
 function liveHeap({ lines }: Product, pid: number): Promise<number> {

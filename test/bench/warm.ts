@@ -17,8 +17,8 @@ const operations = [
 const floor = "no framework";
 const descriptions: Record<Work | "ours", string> = {
   ours: "authenticates, authorizes, limits, records, logs",
-  verified: "the same calls, and the token verified",
-  same: "the same calls of the table",
+  verified: "same calls of the table and a verified token",
+  same: "same calls of the table",
   bare: "only the calls that answer",
 };
 

@@ -17,8 +17,9 @@ const reads = 20;
 
 /** Milliseconds that code mode adds to its calls: reading a program, checking it and running it, beside the calls alone. */
 export async function run(): Promise<Result> {
+  const id = randomUUID();
   const call = (_: unknown, index: number): string =>
-    `x${index} = mailboxes.list(account_id="${randomUUID()}", domain="example.com", page=${index + 1}, page_size=50)`;
+    `x${index} = mailboxes.list(account_id="${id}", domain="example.com", page=${index + 1}, page_size=50)`;
   const long = Array.from({ length: 150 }, call).join("\n");
   const parsed = parse(long);
   const { parse150, check150 } = await mediansOf(3 * rounds, {

@@ -19,13 +19,14 @@ export const startLambda = (file: string, args: readonly string[] = [], env: Rec
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
 
-/** Has a Lambda answer an event some times, one after another. Throws if a response is no success. */
+/** Has a Lambda answer an event some times, one after another. Throws if a response is no success, or the process ends. */
 export async function ask(child: ChildProcess, event: object, times: number): Promise<Answer> {
+  const waiting = new AbortController();
+  const said = ["message", "exit"].map((name) => once(child, name, { signal: waiting.signal }));
   child.send({ event, times });
-  const ended = once(child, "exit").then(([code]) =>
-    Promise.reject(new Error(`a Lambda's process ended with ${code}`)),
-  );
-  const [answer] = (await Promise.race([once(child, "message"), ended])) as [Answer];
+  const [answer] = (await Promise.race(said)) as [Answer | number];
+  waiting.abort();
+  if (typeof answer !== "object") throw new Error(`a Lambda's process ended with ${answer}`);
   if ((answer.statusCode ?? 200) >= 300) throw new Error(`${answer.statusCode} ${answer.body}`);
   return answer;
 }

@@ -30,9 +30,8 @@ const requests = {
   "list workspaces": deciding("read", "visible"),
 };
 const groupCount = 20;
-/** The bar of callers as most are. */
-const barReadUnits = 2;
 
+/** Most callers are typical, and have a bar. */
 type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 
 /** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
@@ -52,7 +51,7 @@ export async function run(): Promise<Result> {
     for (const [request, route] of Object.entries(requests)) {
       const way = { ...door, authenticate: async () => principal };
       const decided = await measure(() => invoke(route, { params, query: {}, body: {} }, way));
-      const bar = isTypical ? { bar: barReadUnits } : {};
+      const bar = isTypical ? { bar: 2 } : {};
       figures.push({ name: `${name}: ${request}`, value: decided.readUnits, unit: "read units", ...bar });
       figures.push({ name: `${name}: ${request}, round trips`, value: decided.calls, unit: "calls" });
     }

@@ -57,16 +57,11 @@ export async function inTurns<T>(rounds: number, variants: readonly ((round: num
 }
 
 /** The median milliseconds of each variant, by its name. */
-export async function mediansOf<Name extends string>(
-  rounds: number,
-  variants: Record<Name, () => unknown>,
-): Promise<Record<Name, number>> {
+export async function mediansOf<Name extends string>(rounds: number, variants: Record<Name, () => unknown>) {
   const runs = Object.values<() => unknown>(variants).map((run) => () => timed(run));
   const samples = await inTurns(rounds, runs);
-  return Object.fromEntries(Object.keys(variants).map((name, index) => [name, median(samples[index] ?? [])])) as Record<
-    Name,
-    number
-  >;
+  const medians = Object.keys(variants).map((name, index) => [name, median(samples[index] ?? [])]);
+  return Object.fromEntries(medians) as Record<Name, number>;
 }
 
 /** Runs something with a new folder, and deletes the folder. */

@@ -70,12 +70,9 @@ async function readResults(): Promise<Results> {
   return { machine, suites };
 }
 
-/** The commit of the working tree, marked if the tree differs from it. */
-function commitHere(): string {
-  const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8" }).trim();
-  const commit = git("rev-parse", "--short=12", "HEAD");
-  return git("status", "--porcelain", "--untracked-files=no") === "" ? commit : `${commit}, changed`;
-}
+/** The commit of the working tree, marked `-dirty` if the tree differs from it. */
+const commitHere = (): string =>
+  execFileSync("git", ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], { encoding: "utf8" }).trim();
 
 /** Runs a suite in this process and puts its result into bench.json. */
 async function runHere(name: string, { load, startsAll }: Suite, options: Options): Promise<void> {

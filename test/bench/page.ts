@@ -31,21 +31,15 @@ const valueOf = ({ value, unit }: Figure): string =>
 
 /** Every figure that has a bar. The missed ones come first. */
 function barsOf(suites: Results["suites"]): string {
-  const all = Object.entries(suites).flatMap(([suite, { figures }]) => figures.map((figure) => ({ suite, figure })));
-  const [missed, met] = [false, true].map((is) => all.filter(({ figure }) => isMet(figure) === is)) as [
-    typeof all,
-    typeof all,
-  ];
-  const rows = [...missed, ...met].map(({ suite, figure }) => [
-    isMet(figure) ? "met" : "**missed**",
-    suite,
-    figure.name,
-    valueOf(figure),
-    barOf(figure),
-  ]);
+  const all = Object.entries(suites).flatMap(([suite, { figures }]) =>
+    figures.map((figure) => ({ suite, figure, met: isMet(figure) })).filter(({ met }) => met !== undefined),
+  );
+  const rows = all
+    .toSorted((one, other) => Number(one.met) - Number(other.met))
+    .map(({ suite, figure, met }) => [met ? "met" : "**missed**", suite, figure.name, valueOf(figure), barOf(figure)]);
   return `## Bars
 
-${met.length} of ${rows.length} are met.
+${all.filter(({ met }) => met).length} of ${all.length} are met.
 
 ${table(["", "Suite", "Figure", "Measured", "Bar"], rows)}
 `;

@@ -111,9 +111,8 @@ async function bundle(peer: Peer, work: Work | "read"): Promise<Contender> {
   await writeFile(entry, entryOf(framework, work));
   if (recipe === "webpack") await packWithWebpack(entry, file);
   else {
-    const common = { bundle: true, platform: "node", format: "cjs", target: "node24" } as const;
-    const quiet = { legalComments: "none", logLevel: "error" } as const;
-    await build({ ...common, ...quiet, ...settings[recipe], entryPoints: [entry], outfile: file });
+    const lambda = { bundle: true, platform: "node", format: "cjs", target: "node24", legalComments: "none" } as const;
+    await build({ ...lambda, ...settings[recipe], logLevel: "error", entryPoints: [entry], outfile: file });
   }
   await rm(entry);
   return { ...peer, file, bytes: (await stat(file)).size };

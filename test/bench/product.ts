@@ -14,11 +14,9 @@ export type Product = {
   demo: Demo;
   /** The lines of its standard error. */
   lines: ReturnType<typeof createInterface>;
-  /** Throws if the product has ended. */
-  check: () => void;
 };
 
-/** Starts the product of a checkout, runs something from its first 200 on, and ends it. Throws if it ends by itself. */
+/** Starts the product of a checkout, runs something from its first 200 on, and ends it. Throws if it does not start. */
 export async function withProduct<T>(
   { checkout, dataDir, env = {} }: { checkout: string; dataDir: string; env?: Record<string, string> },
   run: (product: Product) => Promise<T>,
@@ -29,17 +27,14 @@ export async function withProduct<T>(
     env: { ...process.env, PORT: String(port), DNS_PORT: "0", DATA_DIR: dataDir, ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  const check = () => {
-    if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode}`);
-  };
   try {
     const lines = createInterface(product.stderr);
     lines.on("line", (line) => process.stderr.write(`  ${line}\n`));
     const baseUrl = `http://127.0.0.1:${port}`;
     for (;;) {
-      check();
+      if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode}`);
       const demo = await demoOf(baseUrl, dataDir);
-      if (demo) return await run({ baseUrl, demo, lines, check });
+      if (demo) return await run({ baseUrl, demo, lines });
       await pause(20);
     }
   } finally {

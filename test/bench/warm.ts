@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
 import { bundleLambdas } from "../../infra/bundle.ts";
-import { newUser } from "../support/world.ts";
+import { newUser, type User } from "../support/world.ts";
 import { ask, newEvents, startLambda, type Operation } from "./contestant.ts";
 import { inFolder, inTurns, median, quantile, ratioOf, type Figure, type Options, type Result } from "./harness.ts";
 import { blocks, shown, table } from "./page.ts";
@@ -28,7 +28,6 @@ type Contestant = {
   fileOf: (of: Operation) => string;
   events: Record<Operation, object>;
 };
-type Race = { figures: Figure[]; chapter: string };
 
 /** Requests of one GET, one page and one POST through the handler, beside peers, each in a process of its own. */
 export const run = ({ quick }: Options): Promise<Result> =>
@@ -36,7 +35,7 @@ export const run = ({ quick }: Options): Promise<Result> =>
     const owner = newUser();
     const contestants = await prepare(folder, owner);
     const [rounds, perRound] = quick ? [5, 50] : [21, 150];
-    const races: Race[] = [];
+    const races: Result[] = [];
     for (const operation of operations) races.push(await race(operation, contestants, { rounds, perRound, owner }));
     const text = `## Warm requests
 
@@ -52,8 +51,6 @@ those and the token verified by the library that we use. "${floor}" is a handler
       chapter: text + races.map(({ chapter }) => chapter).join("\n"),
     };
   });
-
-type User = ReturnType<typeof newUser>;
 
 /** All read the same account. Each adds to an account of its own. */
 async function prepare(folder: string, owner: User): Promise<Contestant[]> {
@@ -80,7 +77,7 @@ async function race(
   { name, title }: (typeof operations)[number],
   contestants: readonly Contestant[],
   { rounds, perRound, owner }: { rounds: number; perRound: number; owner: User },
-): Promise<Race> {
+): Promise<Result> {
   const runners = contestants.map(({ label, work, fileOf, events }) => {
     const child = startLambda(fileOf(name), [`${label} ${work}`], { BENCH_USER: owner.id });
     return { child, ask: (times: number) => ask(child, events[name], times) };
@@ -117,7 +114,7 @@ async function race(
 
 type Speed = { label: string; work: Work | "ours"; rates: number[]; perSecond: number; p50: number; p99: number };
 
-function resultOf(title: string, speeds: readonly Speed[]): Race {
+function resultOf(title: string, speeds: readonly Speed[]): Result {
   const [own] = speeds;
   const beside = works.map((work) => {
     const [fastest] = speeds

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../functions/routes.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { startSurroundings } from "../support/surroundings.ts";
-import type { Cost } from "./prices.ts";
+import type { Cost } from "./budgets.ts";
 
 const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "budgets.json"), "utf8")) as Record<string, Cost>;
 
@@ -15,7 +15,7 @@ let costBeside: (route: Route, expected: Cost | undefined) => Promise<Cost>;
 // In a table of their own: what others put into the operator's stock would cost its readers something.
 beforeAll(async () => {
   const tearDown = await startSurroundings();
-  ({ costBeside } = await import("./measured-route.ts"));
+  ({ costBeside } = await import("./budgets.ts"));
   return tearDown;
 });
 

@@ -1,19 +1,31 @@
 import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";
 
-import type { Figure } from "./suite.ts";
+import { timed, type Result } from "./harness.ts";
 
-const cwd = resolve(import.meta.dirname, "../..");
+const chapter = `## What contributors wait for
 
-/** Seconds an npm script takes. Throws when it fails. */
-function secondsOf(script: string): number {
-  const startedAt = performance.now();
-  execFileSync("npm", ["run", "--silent", script], { cwd, stdio: ["ignore", "ignore", "inherit"] });
-  return (performance.now() - startedAt) / 1000;
+Profiles of November 2026 on this machine. \`npm run synth\`: esbuild links 117 bundles, of some 700 modules each, on both
+processors for 4 to 5 s, while the CDK loads; then the CDK validates the template for 2 s. \`npm run vitest\` has both
+processors at work but for 5 % of its time, for 370 s of processor time: half of it the tests of routes, each in a new
+account on an engine that takes 0.14 ms for an item of a transaction, a sixth the browser, and a third what starts the
+product, bundles it or stands around the routes.
+`;
+
+/** Seconds that an npm script takes. Throws if it fails. */
+async function secondsOf(script: string): Promise<number> {
+  const cwd = resolve(import.meta.dirname, "../..");
+  const ms = await timed(() =>
+    execFileSync("npm", ["run", "--silent", script], { cwd, stdio: ["ignore", "ignore", "inherit"] }),
+  );
+  return ms / 1000;
 }
 
 /** How long contributors wait for the templates and for the tests. */
-export const checkTimes = async (): Promise<Figure[]> => [
-  { name: "npm run synth", value: secondsOf("synth"), unit: "s", bar: 8 },
-  { name: "npm run vitest", value: secondsOf("vitest"), unit: "s", bar: 90 },
-];
+export const run = async (): Promise<Result> => ({
+  figures: [
+    { name: "npm run synth", value: await secondsOf("synth"), unit: "s", bar: 8 },
+    { name: "npm run vitest", value: await secondsOf("vitest"), unit: "s", bar: 90 },
+  ],
+  chapter,
+});

@@ -1,22 +1,16 @@
-import { randomUUID } from "node:crypto";
-
-import { assign } from "../../shared/access/authorizations.ts";
-import { createGroup } from "../../shared/access/groups/group.ts";
-import { addMember } from "../../shared/access/groups/members.ts";
-import { createAccount, createClient } from "../../shared/access/operate-accounts.ts";
-import { createServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
-import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
 import { invoke } from "../../shared/http/invoke.ts";
 import { defineRoute, Empty, type Route } from "../../shared/http/route.ts";
-import type { Usage } from "../../shared/table/connection.ts";
-import { addWorkspace, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
-import { meter, plainContext, type BenchContext } from "./context.ts";
-import { onOwnEngine } from "./engine.ts";
-import type { Figure } from "./suite.ts";
+import { WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
+import { asOwner, join, newGroup, newWorkspace } from "../support/auth.ts";
+import { codeDoor } from "../support/code-door.ts";
+import { newRoomyAccount } from "../support/roomy.ts";
+import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } from "../support/world.ts";
+import type { Figure, Result } from "./harness.ts";
+import { newScene } from "./scene.ts";
 
-/** The decision of a route and nothing else: what it runs reads nothing. */
+/** A route that only decides who may call it: its `run` reads nothing. */
 const deciding = (access: Route["access"], scope: "visible" | typeof workspaceScope): Route =>
   defineRoute({
     name: "decide",
@@ -35,82 +29,66 @@ const requests = {
   "change one workspace": deciding("write", workspaceScope),
   "list workspaces": deciding("read", "visible"),
 };
-
 const groupCount = 20;
 
-/** What the issue asks for typical principals. */
-const barReadUnits = 2;
+/** Most callers are typical, and have a bar. */
+type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 
-/** What authenticating a request costs, and what deciding it costs beyond what the route itself reads, by who asks. */
-export const decisionCost = (): Promise<Figure[]> => onOwnEngine(measure);
-
-type Asker = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
-
-async function measure(): Promise<Figure[]> {
-  const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const context = plainContext(usage);
-  const spent = meter(usage);
-  const { params, askers } = await fill(context);
+/** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
+export async function run(): Promise<Result> {
+  const account = await newRoomyAccount();
+  const { accountId, table, door, measure } = await newScene(account);
+  const workspaceIds: string[] = [];
+  for (const name of ["One", "Two", "Three"]) workspaceIds.push(await newWorkspace(account, name));
+  const params = { account_id: accountId, workspace_id: workspaceIds[0] };
+  const authenticateToken = (token: string) => () => servicePrincipal(token, table, new Date());
   const figures: Figure[] = [];
-  for (const { name, isTypical, authenticate } of askers) {
-    // The first request of a token writes that it is used, which later ones of the hour do not.
+  for (const { name, isTypical, authenticate } of await callersOf(account, workspaceIds, authenticateToken)) {
+    // The first request of a token writes when it was used. Later ones of the same hour do not.
     await authenticate();
-    const { value: principal, readUnits } = await spent(authenticate);
+    const { value: principal, readUnits } = await measure(authenticate);
     figures.push({ name: `${name}: authenticate`, value: readUnits, unit: "read units" });
-    const door = { ...context, authenticate: async () => principal, charge: async () => undefined };
     for (const [request, route] of Object.entries(requests)) {
-      const decided = await spent(() => invoke(route, { params, query: {}, body: {} }, door));
-      const bar = isTypical ? { bar: barReadUnits } : {};
+      const way = { ...door, authenticate: async () => principal };
+      const decided = await measure(() => invoke(route, { params, query: {}, body: {} }, way));
+      const bar = isTypical ? { bar: 2 } : {};
       figures.push({ name: `${name}: ${request}`, value: decided.readUnits, unit: "read units", ...bar });
       figures.push({ name: `${name}: ${request}, round trips`, value: decided.calls, unit: "calls" });
     }
   }
-  return figures;
+  return { figures };
 }
 
-const user = (groups: readonly string[] = []): Principal => ({ type: "user", id: randomUUID(), email: "", groups });
-
-/** An account with an owner, three workspaces, and twenty groups that each view one of them. */
-async function fill(context: BenchContext): Promise<{ params: Record<string, string>; askers: Asker[] }> {
-  const { table, now } = context;
-  const owner = user();
-  const client = await createClient(table, "Bench");
-  const { id: accountId } = await createAccount(table, { client, name: "Bench", ownerId: owner.id }, now());
-  const workspaceIds = ["One", "Two", "Three"].map(async (name) => (await addWorkspace(accountId, name, context)).id);
-  const scopes = (await Promise.all(workspaceIds)).map((id) => ({ type: "workspace" as const, id }));
-  const views = async (subject: Subject, on: typeof scopes): Promise<void> => {
-    for (const scope of on)
-      await assign(accountId, subject, { kind: "role", role: "viewer", scope }, context, () => undefined);
-  };
-  const [viewer, member, admin] = [user(), user(), user()];
-  await views(viewer, scopes);
-  const program = await createServiceAccount(accountId, { name: "Bench" }, context);
-  await views({ type: "service_account", id: program.id }, scopes);
-  const names: string[] = [];
+/** The callers of an account with three workspaces, and twenty groups that each view the first one. */
+async function callersOf(
+  account: Account,
+  workspaceIds: readonly string[],
+  authenticateToken: (token: string) => () => Promise<Principal>,
+): Promise<Caller[]> {
+  const views = workspaceIds.map((id) => ({ role: "viewer" as const, scope: { type: "workspace" as const, id } }));
+  const program = await newServiceAccount(account, ...views);
+  const member = newUser();
+  const groups: string[] = [];
   for (let index = 0; index < groupCount; index++) {
-    const group = await createGroup(accountId, { name: `Group ${index}` }, context);
-    await views({ type: "group", id: group.id }, scopes.slice(0, 1));
-    await addMember(accountId, group.id, { ...member, type: "user" }, context);
-    names.push(group.idp_name);
+    const group = await newGroup(account, `Group ${index}`);
+    const view = { role_key: "viewer", subject_type: "group", subject_id: group.id };
+    const on = { resource_type: "workspace", resource_id: workspaceIds[0] };
+    await asOwner(account, "POST", "role-assignments", { ...view, ...on });
+    await join(account, group, member.id);
+    groups.push(group.idp_name);
   }
-  await table.commit(async () => ({
-    value: undefined,
-    writes: [await planSuperAdmin(table, admin.id, () => ["bench"])],
-  }));
-  const claimant = user(names);
-  return {
-    params: { account_id: accountId, workspace_id: scopes[0]?.id ?? "" },
-    askers: [
-      { name: "owner", isTypical: true, authenticate: async () => owner },
-      { name: "viewer of 3 workspaces", isTypical: true, authenticate: async () => viewer },
-      {
-        name: "service account of 3 workspaces, with its token",
-        isTypical: true,
-        authenticate: () => servicePrincipal(program.token, table, now()),
-      },
-      { name: `user in ${groupCount} groups by the token`, authenticate: async () => claimant },
-      { name: `user in ${groupCount} groups as a member`, authenticate: async () => member },
-      { name: "super admin", authenticate: async () => admin },
-    ],
-  };
+  const user = ({ id }: { id: string }) => codeDoor({ id }).authenticate;
+  const claimant: Principal = { ...(await user(newUser())()), groups };
+  return [
+    { name: "owner", isTypical: true, authenticate: user(account.owner) },
+    { name: "viewer of 3 workspaces", isTypical: true, authenticate: user(await newMember(account, ...views)) },
+    {
+      name: "service account of 3 workspaces, with its token",
+      isTypical: true,
+      authenticate: authenticateToken(program.token),
+    },
+    { name: `user in ${groupCount} groups by the token`, authenticate: async () => claimant },
+    { name: `user in ${groupCount} groups as a member`, authenticate: user(member) },
+    { name: "super admin", authenticate: user(await newSuperAdmin()) },
+  ];
 }

@@ -1,24 +1,16 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
-import { embeddedFiles } from "../../shared/providers/files/embedded.ts";
+import { filesOf } from "../../shared/providers/files/factory.ts";
 import { documentClient, openTable } from "../../shared/table/table.ts";
 
+// Runs the export of its arguments. Prints its milliseconds, the bytes of its file and the most memory of the process.
 const [accountId = "", id = ""] = process.argv.slice(2);
-const folder = await mkdtemp(join(tmpdir(), "export-"));
-try {
-  const table = openTable(documentClient(), "bench");
-  const files = embeddedFiles({ folder, key: Buffer.alloc(32), baseUrl: "http://127.0.0.1" });
-  let memory = process.memoryUsage().rss;
-  const timer = setInterval(() => (memory = Math.max(memory, process.memoryUsage().rss)), 20);
-  const startedAt = performance.now();
-  await runExport(accountId, id, { table, files, now: () => new Date() });
-  clearInterval(timer);
-  const ms = performance.now() - startedAt;
-  const { size } = await stat(join(folder, `exports/${accountId}/${id}.csv`));
-  process.stdout.write(JSON.stringify({ ms, mebibytes: size / 2 ** 20, memory: memory / 2 ** 20 }));
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+const { TABLE_NAME = "", FILES_DIR = "" } = process.env;
+const table = openTable(documentClient(), TABLE_NAME);
+const startedAt = performance.now();
+await runExport(accountId, id, { table, files: filesOf(process.env), now: () => new Date() });
+const ms = performance.now() - startedAt;
+const { size: bytes } = await stat(join(FILES_DIR, `exports/${accountId}/${id}.csv`));
+process.stdout.write(JSON.stringify({ ms, bytes, kibibytes: process.resourceUsage().maxRSS }));

@@ -1,85 +1,63 @@
-import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { bundleLambdas } from "../../infra/build/bundle.ts";
-import { median, type Figure } from "./suite.ts";
+import { askOnce, startLambda } from "./contestant.ts";
+import { inFolder, inTurns, median, type Result } from "./harness.ts";
 
-const runs = 11;
+const rounds = 11;
 const route = { name: "route", file: "functions/workspaces/list.ts" };
 const bare = { name: "bare", file: "test/bench/bare-client.ts" };
-/** Code mode with all routes; and what it would hold besides, if the servers of the SDKs of MCP and A2A spoke for it. */
+/** Code mode with all routes; and what its bundle would hold besides, with the servers of the SDKs of MCP and A2A. */
 const code = { name: "code", file: "functions/code/handler.ts" };
 const sdkServers = { name: "sdk-servers", file: "test/bench/sdk-servers.ts" };
 
-/** Loads a module in a fresh process and prints the milliseconds it took; with a folder, from V8's compile cache. */
-const probe = `
-const { enableCompileCache, flushCompileCache } = require("node:module");
-const [file, cache] = process.argv.slice(1);
-if (cache) enableCompileCache(cache);
-const { pathToFileURL } = require("node:url");
-const started = performance.now();
-(file.endsWith("/esm.mjs") ? import(pathToFileURL(file)) : Promise.resolve(require(file))).then(() => {
-  process.stdout.write(String(performance.now() - started));
-  if (cache) flushCompileCache();
-});
-`;
-
-const loadMs = (file: string, cache?: string): number =>
-  Number(
-    execFileSync(process.execPath, ["-e", probe, file, ...(cache === undefined ? [] : [cache])], { encoding: "utf8" }),
-  );
-
-/** How long a route's bundle takes to load beside a bundle of the bare SDK client, and how large it is. */
-export async function bundleLoad(): Promise<Figure[]> {
-  const folder = await mkdtemp(join(tmpdir(), "hosted-mail-bench-"));
-  try {
-    const [cjs, esm, plain] = ["cjs", "esm", "plain"].map((name) => join(folder, name)) as [string, string, string];
-    await bundleLambdas([bare], plain, { credentials: "anywhere" });
-    await bundleLambdas([route, bare, code, sdkServers], cjs, { format: "cjs" });
-    await bundleLambdas([route, bare], esm, { format: "esm" });
-    for (const { name } of [route, bare]) {
-      // An .mjs beside it, so that one probe tells the two apart by name alone.
-      await writeFile(join(esm, name, "esm.mjs"), `export * from "./index.js";`);
+/** Milliseconds in which a route's bundle loads, beside a bundle of the bare SDK client, and the kilobytes of bundles. */
+export const run = (): Promise<Result> =>
+  inFolder(async (folder) => {
+    await bundleLambdas([bare], join(folder, "plain"), { credentials: "anywhere" });
+    await bundleLambdas([route, bare, code, sdkServers], join(folder, "cjs"), { format: "cjs" });
+    await bundleLambdas([route, bare], join(folder, "esm"), { format: "esm" });
+    for (const name of ["route", "bare"]) {
+      await rename(join(folder, "esm", name, "index.js"), join(folder, "esm", name, "index.mjs"));
     }
-    const cache = join(folder, "cache");
-    await mkdir(cache);
     const variants = {
-      plainCjs: () => loadMs(join(plain, "bare/index.js")),
-      routeCjs: () => loadMs(join(cjs, "route/index.js")),
-      bareCjs: () => loadMs(join(cjs, "bare/index.js")),
-      routeEsm: () => loadMs(join(esm, "route/esm.mjs")),
-      bareEsm: () => loadMs(join(esm, "bare/esm.mjs")),
-      routeCached: () => loadMs(join(cjs, "route/index.js"), cache),
-      code: () => loadMs(join(cjs, "code/index.js")),
-      sdkServers: () => loadMs(join(cjs, "sdk-servers/index.js")),
-      bareCached: () => loadMs(join(cjs, "bare/index.js"), cache),
+      plain: ["plain/bare/index.js"],
+      route: ["cjs/route/index.js"],
+      bare: ["cjs/bare/index.js"],
+      routeEsm: ["esm/route/index.mjs"],
+      bareEsm: ["esm/bare/index.mjs"],
+      routeCached: ["cjs/route/index.js", join(folder, "cache")],
+      bareCached: ["cjs/bare/index.js", join(folder, "cache")],
+      code: ["cjs/code/index.js"],
+      sdkServers: ["cjs/sdk-servers/index.js"],
     };
-    for (const measure of Object.values(variants)) measure();
-    // Interleaved, so that a slow moment of the machine hits all of them.
-    const times = Array.from({ length: runs }, () =>
-      Object.fromEntries(Object.entries(variants).map(([name, measure]) => [name, measure()])),
-    );
-    const of = (name: keyof typeof variants): number => median(times.map((time) => time[name] ?? Number.NaN));
-    const kilobytes = async (name: string): Promise<number> => (await stat(join(cjs, `${name}/index.js`))).size / 1000;
-    return [
-      { name: "bundle of workspaces.list, minified", value: await kilobytes("route"), unit: "kB", bar: 460 },
-      { name: "load, CommonJS", value: of("routeCjs"), unit: "ms" },
-      { name: "load, bare client as the SDK ships it", value: of("plainCjs"), unit: "ms" },
-      { name: "load, bare client with our credentials", value: of("bareCjs"), unit: "ms" },
-      { name: "route / bare client as the SDK ships it", value: of("routeCjs") / of("plainCjs"), unit: "×", bar: 1.15 },
-      { name: "route / bare client with our credentials", value: of("routeCjs") / of("bareCjs"), unit: "×", bar: 1.15 },
-      { name: "load, ES module", value: of("routeEsm"), unit: "ms" },
-      { name: "route / bare client, ES module", value: of("routeEsm") / of("bareEsm"), unit: "×" },
-      { name: "load, CommonJS from compile cache", value: of("routeCached"), unit: "ms" },
-      { name: "… bare client from compile cache", value: of("bareCached"), unit: "ms" },
-      { name: "bundle of code mode with all routes, minified", value: await kilobytes("code"), unit: "kB" },
-      { name: "… the servers of the SDKs of MCP and A2A alone", value: await kilobytes("sdk-servers"), unit: "kB" },
-      { name: "load, code mode with all routes", value: of("code"), unit: "ms" },
-      { name: "… the servers of the SDKs alone", value: of("sdkServers"), unit: "ms" },
-    ];
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+    const loads = Object.values(variants).map(([file = "", cache = ""]) => async () => {
+      const { loadMs } = await askOnce(startLambda(join(folder, file), ["", cache]), {}, 0);
+      return loadMs;
+    });
+    // The first round fills the caches.
+    await inTurns(1, loads);
+    const samples = await inTurns(rounds, loads);
+    const ms = (name: keyof typeof variants): number => median(samples[Object.keys(variants).indexOf(name)] ?? []);
+    const kilobytes = async (name: string): Promise<number> =>
+      (await stat(join(folder, `cjs/${name}/index.js`))).size / 1000;
+    return {
+      figures: [
+        { name: "bundle of workspaces.list, minified", value: await kilobytes("route"), unit: "kB", bar: 460 },
+        { name: "load, CommonJS", value: ms("route"), unit: "ms" },
+        { name: "load, bare client as the SDK ships it", value: ms("plain"), unit: "ms" },
+        { name: "load, bare client with our credentials", value: ms("bare"), unit: "ms" },
+        { name: "route / bare client as the SDK ships it", value: ms("route") / ms("plain"), unit: "×", bar: 1.15 },
+        { name: "route / bare client with our credentials", value: ms("route") / ms("bare"), unit: "×", bar: 1.15 },
+        { name: "load, ES module", value: ms("routeEsm"), unit: "ms" },
+        { name: "route / bare client, ES module", value: ms("routeEsm") / ms("bareEsm"), unit: "×" },
+        { name: "load, CommonJS from compile cache", value: ms("routeCached"), unit: "ms" },
+        { name: "… bare client from compile cache", value: ms("bareCached"), unit: "ms" },
+        { name: "bundle of code mode with all routes, minified", value: await kilobytes("code"), unit: "kB" },
+        { name: "… the servers of the SDKs of MCP and A2A alone", value: await kilobytes("sdk-servers"), unit: "kB" },
+        { name: "load, code mode with all routes", value: ms("code"), unit: "ms" },
+        { name: "… the servers of the SDKs alone", value: ms("sdkServers"), unit: "ms" },
+      ],
+    };
+  });

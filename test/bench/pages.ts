@@ -1,129 +1,112 @@
+import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
-import type { Usage } from "../../shared/table/connection.ts";
-import { appendRows, readList, removeRows, type List } from "../../shared/table/ranked-list.ts";
+import { appendRows, readList, removeRows } from "../../shared/table/ranked-list.ts";
+import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
-import { meter, plainContext, type BenchContext } from "./context.ts";
-import { onOwnEngine } from "./engine.ts";
-import { median, type Figure, type Measured, type Options } from "./suite.ts";
+import { inTurns, median, type Figure, type Options, type Result } from "./harness.ts";
+import { shown, table as tableOf } from "./page.ts";
+import { newScene } from "./scene.ts";
 
 const deletedShare = 0.1;
+/** Rows in one transaction. */
 const batch = 90;
 const pageSize = 25;
-const runs = 5;
+const rounds = 5;
 
-/** What one page costs: read units, sequential calls, and the median milliseconds with the embedded engine. */
-type PageCost = { units: number; calls: number; ms: number };
+/** Costs of pages, an addition and a deletion in accounts of up to 100,000 workspaces, 10 % of them deleted at random. */
+export async function run({ quick }: Options): Promise<Result> {
+  const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
+  for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));
+  const changes = sizes.at(-1)?.changes ?? [];
+  return { figures: [...sizes.flatMap(({ figures }) => figures), ...changes], chapter: chapterOf(sizes) };
+}
 
-/** The same pages of one list, and its last page by reading every row before it, as a query with a counter does. */
-type Size = { rows: number; live: number; first: PageCost; middle: PageCost; last: PageCost; brute: PageCost };
-export type PagesData = { pageSize: number; sizes: Size[] };
-
-/** What pages, an addition and a deletion cost in accounts of up to 100,000 workspaces, 10 % of them deleted at random. */
-export const pageCost = ({ quick }: Options): Promise<Measured> =>
-  onOwnEngine(async () => {
-    const sizes: Size[] = [];
-    const changes: Figure[] = [];
-    for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) {
-      const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-      // What every change is recorded with has a bench of its own.
-      const context = plainContext(usage);
-      await fill(context, rows);
-      const size = await measure(context, usage, rows);
-      sizes.push(size);
-      changes.splice(0, changes.length, ...(await changeCost(context, usage)));
-    }
-    const data: PagesData = { pageSize, sizes };
-    return { figures: [...sizes.flatMap(figuresOf), ...changes], data };
-  });
-
-async function measure(context: BenchContext, usage: Usage, rows: number): Promise<Size> {
-  const { accountId, table } = context;
-  const page = (number: number) => () => listWorkspaces(accountId, { page: number, page_size: pageSize }, context);
-  const { total } = await page(1)();
+async function measureSize(rows: number) {
+  const { accountId, table, plain: context, measure } = await newScene();
+  await fill(table, accountId, rows);
+  const page = (number: number) => listWorkspaces(accountId, { page: number, page_size: pageSize }, context);
+  const { total } = await page(1);
   const lastPage = Math.ceil(total / pageSize);
-  const { partition, name } = listOf(accountId);
-  const brute = async () => {
-    const all = await table.between(partition, `LIST#${name}#ROW#`, `LIST#${name}#ROW#~`);
+  const readAll = async () => {
+    const all = await table.between(`ACCOUNT#${accountId}`, "LIST#workspaces#ROW#", "LIST#workspaces#ROW#~");
     return { items: all.slice((lastPage - 1) * pageSize), total: all.length };
   };
-  const last = await costOf(usage, page(lastPage));
-  const [ours, theirs] = [await page(lastPage)(), await brute()];
+  const [ours, theirs] = [await page(lastPage), await readAll()];
   if (theirs.total !== total || theirs.items.length !== ours.items.length) throw new Error("the two pages differ");
-  return {
-    rows,
-    live: total,
-    first: await costOf(usage, page(1)),
-    middle: await costOf(usage, page(lastPage >> 1)),
-    last,
-    brute: await costOf(usage, brute),
+  const costOf = async (read: () => Promise<unknown>) => {
+    const [samples = []] = await inTurns(rounds, [() => measure(read)]);
+    const { readUnits: units = 0, calls = 0 } = samples[0] ?? {};
+    return { units, calls, ms: median(samples.map(({ ms }) => ms)) };
   };
-}
-
-async function costOf(usage: Usage, read: () => Promise<unknown>): Promise<PageCost> {
-  const ms: number[] = [];
-  for (let run = 0; run < runs; run++) {
-    Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
-    const startedAt = performance.now();
-    await read();
-    ms.push(performance.now() - startedAt);
-  }
-  return { units: usage.readUnits, calls: usage.calls, ms: median(ms) };
-}
-
-function figuresOf({ rows, live, first, middle, last, brute }: Size): Figure[] {
-  const title = `${rows} rows`;
-  return [
-    { name: `${title}: page 1 of ${live} live ones`, value: first.units, unit: "read units" },
-    { name: `${title}: the middle page`, value: middle.units, unit: "read units" },
-    { name: `${title}: the last page`, value: last.units, unit: "read units" },
-    { name: `${title}: the last page by brute force`, value: brute.units, unit: "read units" },
-    { name: `${title}: last page / page 1`, value: last.units / first.units, unit: "×", bar: 1.2 },
-    { name: `${title}: sequential calls of the last page`, value: last.calls, unit: "calls", bar: 4 },
-    { name: `${title}: … by brute force`, value: brute.calls, unit: "calls" },
-  ];
-}
-
-async function changeCost(context: BenchContext, usage: Usage): Promise<Figure[]> {
-  const { accountId } = context;
-  const spent = meter(usage);
-  const { items } = await listWorkspaces(accountId, { page: 2, page_size: pageSize }, context);
-  const added = await spent(() => addWorkspace(accountId, "One more", context));
-  const removed = await spent(() => deleteWorkspace(accountId, items[7]?.id ?? "", context));
-  return [
+  const costs = {
+    "page 1": await costOf(() => page(1)),
+    "the middle page": await costOf(() => page(lastPage >> 1)),
+    "the last page": await costOf(() => page(lastPage)),
+    "… by brute force": await costOf(readAll),
+  };
+  const { items } = await page(2);
+  const added = await measure(() => addWorkspace(accountId, "One more", context));
+  const removed = await measure(() => deleteWorkspace(accountId, items[7]?.id ?? "", context));
+  const changes: Figure[] = [
     { name: "add, with its uniqueness item", value: added.writeUnits, unit: "write units", bar: 8 },
     { name: "delete, with its uniqueness item", value: removed.writeUnits, unit: "write units", bar: 10 },
   ];
+  const { "page 1": first, "the middle page": middle, "the last page": last, "… by brute force": brute } = costs;
+  const figures: Figure[] = [
+    { name: `${rows} rows: page 1 of ${total} live ones`, value: first.units, unit: "read units" },
+    { name: `${rows} rows: the middle page`, value: middle.units, unit: "read units" },
+    { name: `${rows} rows: the last page`, value: last.units, unit: "read units" },
+    { name: `${rows} rows: the last page by brute force`, value: brute.units, unit: "read units" },
+    { name: `${rows} rows: last page / page 1`, value: last.units / first.units, unit: "×", bar: 1.2 },
+    { name: `${rows} rows: sequential calls of the last page`, value: last.calls, unit: "calls", bar: 4 },
+    { name: `${rows} rows: … by brute force`, value: brute.calls, unit: "calls" },
+  ];
+  return { rows, total, costs, figures, changes };
 }
 
-const listOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
+function chapterOf(sizes: readonly Awaited<ReturnType<typeof measureSize>>[]): string {
+  const rows = sizes.flatMap(({ rows, total, costs }) =>
+    Object.entries(costs).map(([which, { units, calls, ms }]) => [
+      shown(rows, 0),
+      shown(total, 0),
+      which,
+      shown(units, 0),
+      `${calls}`,
+      shown(ms),
+    ]),
+  );
+  return `## Pages
 
-/** Rows as large as workspaces are, added and deleted through the list itself, many in one transaction. */
-async function fill({ table, accountId }: BenchContext, rows: number): Promise<void> {
-  const list = listOf(accountId);
+Pages of ${pageSize} rows of a list with its exact total. A tenth of the rows is deleted at random. Brute force is a strongly
+consistent query of all rows, which counts them and keeps the page: otherwise an exact total and a page number cost that
+much in DynamoDB. Milliseconds are of the embedded engine.
+
+${tableOf(["Rows made", "Live", "", "Read units", "Calls in a row", "ms"], rows)}
+`;
+}
+
+/** Adds rows as large as workspaces through the list itself, and deletes some of them, many in one transaction. */
+async function fill(table: Table, accountId: string, rows: number): Promise<void> {
+  const list = { partition: `ACCOUNT#${accountId}`, name: "workspaces" };
   const at = new Date().toISOString();
-  const row = (ordinal: number) => ({
-    id: `${ordinal
-      .toString(16)
-      .padStart(10, "0")
-      .replace(/^(.{8})(..)$/, "$1-$2")}00-8000-8000-000000000000`,
-    account_id: accountId,
+  const settings = { account_id: accountId, status: "active", created_at: at, updated_at: at };
+  const rowOf = (ordinal: number) => ({
+    id: idWithOrdinal(ordinal),
     name: `Workspace number ${ordinal}`,
-    status: "active",
-    created_at: at,
-    updated_at: at,
+    ...settings,
     domain_count: 0,
     version: 1,
   });
+  const all = Array.from({ length: rows }, (_, ordinal) => ordinal);
   for (let start = 0; start < rows; start += batch) {
     await table.commit(async () => {
       const { state } = await readList(table, list);
-      const many = Array.from({ length: Math.min(batch, rows - start) }, (_, index) => row(start + index));
-      return { value: undefined, writes: appendRows(state, many) };
+      return { value: undefined, writes: appendRows(state, all.slice(start, start + batch).map(rowOf)) };
     });
   }
-  const doomed = Array.from({ length: rows }, (_, ordinal) => ordinal).filter(() => Math.random() < deletedShare);
-  for (let start = 0; start < doomed.length; start += batch) {
-    const ordinals = doomed.slice(start, start + batch);
+  const deleted = all.filter(() => Math.random() < deletedShare);
+  for (let start = 0; start < deleted.length; start += batch) {
+    const ordinals = deleted.slice(start, start + batch);
     await table.commit(async () => {
       const { state } = await readList(table, list, ordinals);
       return { value: undefined, writes: removeRows(state, ordinals) };

@@ -1,25 +1,14 @@
 import { Hono } from "hono";
 import { handle } from "hono/aws-lambda";
 
-import { itemPath, listPath, missing } from "./paths.mjs";
-
-/** A Hono app behind its adapter for AWS Lambda that serves what it is given the work of. */
-export function serve({ read, list, add }) {
+/** A Hono app behind its adapter for AWS Lambda. */
+export function serve(routes) {
   const app = new Hono();
-  app.get(itemPath, async (context) => {
-    const found = await read(context.req.param("account"), context.req.param("id"));
-    return found ? context.json(found) : context.json(missing, 404);
-  });
-  if (list) {
-    app.get(listPath, async (context) => {
-      const { page, page_size: pageSize } = context.req.query();
-      return context.json(await list(context.req.param("account"), Number(page), Number(pageSize)));
-    });
-  }
-  if (add) {
-    app.post(listPath, async (context) => {
-      const { name } = await context.req.json();
-      return context.json(await add(context.req.param("account"), name), 201);
+  for (const { method, path, answer } of routes) {
+    app[method](path, async ({ req, json }) => {
+      const input = method === "post" ? { body: await req.json() } : { query: req.query() };
+      const { status, body } = await answer({ params: req.param(), ...input });
+      return json(body, status);
     });
   }
   return handle(app);

@@ -1,36 +1,29 @@
 import "reflect-metadata";
 import serverlessExpress from "@codegenie/serverless-express";
-import { Body, Controller, Get, Module, NotFoundException, Param, Post, Query } from "@nestjs/common";
+import { Body, Controller, Get, HttpException, Module, Param, Post, Query } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 
-const base = "v1/public/accounts/:account/workspaces";
-
 /** Applies decorators as TypeScript's compiled output does. */
-function decorate(type, name, decorators, parameters) {
-  for (const [index, parameter] of parameters.entries()) parameter(type.prototype, name, index);
-  const descriptor = Object.getOwnPropertyDescriptor(type.prototype, name);
-  for (const decorator of decorators) decorator(type.prototype, name, descriptor);
+function decorate({ prototype }, name, decorators, parameters) {
+  for (const [index, parameter] of parameters.entries()) parameter(prototype, name, index);
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
+  for (const decorator of decorators) decorator(prototype, name, descriptor);
 }
 
-/** A NestJS application on Express that serves what it is given the work of. */
-export function serve({ read, list, add }) {
+/** A NestJS application on Express. */
+export function serve(routes) {
   class Workspaces {
-    async read(account, id) {
-      const found = await read(account, id);
-      if (!found) throw new NotFoundException();
-      return found;
-    }
-    list(account, page, pageSize) {
-      return list(account, Number(page), Number(pageSize));
-    }
-    add(account, body) {
-      return add(account, body.name);
-    }
+    name = "workspaces";
   }
-  decorate(Workspaces, "read", [Get(":id")], [Param("account"), Param("id")]);
-  if (list) decorate(Workspaces, "list", [Get()], [Param("account"), Query("page"), Query("page_size")]);
-  if (add) decorate(Workspaces, "add", [Post()], [Param("account"), Body()]);
-  Controller(base)(Workspaces);
+  for (const [index, { method, path, answer }] of routes.entries()) {
+    Workspaces.prototype[`answer${index}`] = async (params, query, sent) => {
+      const { status, body } = await answer({ params, query, body: sent });
+      if (status >= 400) throw new HttpException(body, status);
+      return body;
+    };
+    decorate(Workspaces, `answer${index}`, [{ get: Get, post: Post }[method](path)], [Param(), Query(), Body()]);
+  }
+  Controller()(Workspaces);
   class App {
     name = "bench";
   }

@@ -1,24 +1,14 @@
 import { Router } from "@aws-lambda-powertools/event-handler/http";
 
-import { itemPath, listPath, missing } from "./paths.mjs";
-
-/** The event handler of Powertools for AWS Lambda, which serves what it is given the work of. */
-export function serve({ read, list, add }) {
+/** The event handler of Powertools for AWS Lambda. */
+export function serve(routes) {
   const app = new Router();
-  app.get(itemPath, async ({ params }) => {
-    const found = await read(params.account, params.id);
-    return found ?? { statusCode: 404, body: JSON.stringify(missing) };
-  });
-  if (list) {
-    app.get(listPath, async ({ params, req }) => {
-      const query = new URL(req.url).searchParams;
-      return list(params.account, Number(query.get("page")), Number(query.get("page_size")));
-    });
-  }
-  if (add) {
-    app.post(listPath, async ({ params, req }) => {
-      const { name } = await req.json();
-      return Response.json(await add(params.account, name), { status: 201 });
+  for (const { method, path, answer } of routes) {
+    app[method](path, async ({ params, req }) => {
+      const input =
+        method === "post" ? { body: await req.json() } : { query: Object.fromEntries(new URL(req.url).searchParams) };
+      const { status, body } = await answer({ params, ...input });
+      return status === 200 ? body : Response.json(body, { status });
     });
   }
   return (event, context) => app.resolve(event, context);

@@ -6,7 +6,7 @@ const client = new DynamoDBClient({
 });
 const members = ["id", "account_id", "name", "status", "created_at", "updated_at"];
 
-/** The floor: a client, one GetItem, and JSON. */
+/** The floor of cold starts: a client, one GetItem, and JSON. */
 export async function handler({ pathParameters: { account_id: accountId, workspace_id: id } }) {
   const ordinal = Number.parseInt(id.slice(0, 8) + id.slice(9, 11), 16);
   const key = { PK: `ACCOUNT#${accountId}`, SK: `LIST#workspaces#ROW#${String(ordinal).padStart(10, "0")}` };

@@ -4,13 +4,13 @@ import { dirname, join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 
 /** What holds every route to the same promises notices mistakes in the core that all routes go through. */
-const ofAllRoutes = ["test/routes.test.ts", "test/tenants.test.ts"];
+export const ofAllRoutes: readonly string[] = ["test/routes.test.ts", "test/tenants.test.ts", "test/contract.test.ts"];
 const further: Readonly<Record<string, readonly string[]>> = {
   "shared/authorize.ts": ["test/functions/auth", "test/functions/workspaces", "test/functions/tags"],
   "shared/auth": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
   "shared/idempotency": ["test/shared/idempotency.test.ts", "test/functions/workspaces", "test/functions/credentials"],
-  "shared/input.ts": ["test/shared/input.test.ts", "test/contract.test.ts"],
-  "shared/invoke.ts": ["test/shared/limits", "test/functions/workspaces", "test/functions/me", "test/functions/audit"],
+  "shared/input.ts": ["test/shared/words.test.ts", "test/shared/etag.test.ts", "test/functions/workspaces", "test/functions/audit"],
+  "shared/invoke.ts": ["test/shared/limits", "test/shared/lambda.test.ts", "test/shared/idempotency.test.ts", "test/shared/read-only.test.ts", "test/functions/code/calls", "test/functions/workspaces", "test/functions/me", "test/functions/audit"],
   "shared/credentials": ["test/functions/credentials"],
   "shared/dedicated-ips": ["test/functions/dedicated-ips"],
   "shared/dns-records": ["test/functions/dns-records"],
@@ -20,7 +20,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit", "test/lists"],
 };
 
-/** The tests that may notice a mistake in a file, in the order in which they are tried. */
+/** The tests that are about a file and what is around it, in the order in which they are tried. */
 export function testsOf(file: string): string[][] {
   const near = [
     `test/${file.replace(/\.ts$/, ".test.ts")}`,
@@ -28,5 +28,5 @@ export function testsOf(file: string): string[][] {
   ];
   const more = Object.entries(further).flatMap(([path, tests]) => (file.startsWith(path) ? tests : []));
   const isThere = (path: string): boolean => existsSync(join(root, path));
-  return [near, more, ofAllRoutes].map((tests) => tests.filter(isThere)).filter((tests) => tests.length > 0);
+  return [near, more].map((tests) => tests.filter(isThere)).filter((tests) => tests.length > 0);
 }

@@ -83,66 +83,66 @@ async function look(warm: Warm, tests: Iterable<string>): Promise<Map<string, Se
   return seen;
 }
 
-/** Notices mistakes by the tests that reach them, near ones and quick ones first. */
+/** Notices mistakes by the tests that reach them, quick ones first, and those that noticed many before. */
 class Judge {
   readonly #warm: Warm;
-  readonly #stages: ReadonlyMap<string, string[][]>;
+  readonly #testsOf: ReadonlyMap<string, string[]>;
   readonly #seen: ReadonlyMap<string, Seen>;
+  readonly #noticed = new Map<string, number>();
 
-  constructor(warm: Warm, stages: ReadonlyMap<string, string[][]>, seen: ReadonlyMap<string, Seen>) {
+  constructor(warm: Warm, tests: ReadonlyMap<string, string[]>, seen: ReadonlyMap<string, Seen>) {
     this.#warm = warm;
-    this.#stages = stages;
+    this.#testsOf = tests;
     this.#seen = seen;
   }
 
-  /** The tests that may notice it: those that reach its place; of what is run once, while it is loaded, it is not known. */
-  #testsFor({ file, id, isStatic }: Tried): string[] {
-    const tookMs = (test: string): number => this.#seen.get(test)?.tookMs ?? 0;
-    const reaches = (test: string): boolean => isStatic || this.#seen.get(test)?.reached.has(id) === true;
-    const stages = this.#stages.get(file) ?? [];
-    return stages.flatMap((tests) => tests.filter(reaches).toSorted((a, b) => tookMs(a) - tookMs(b)));
+  #inOrder(tests: readonly string[]): string[] {
+    const costOf = (test: string): number => (this.#seen.get(test)?.tookMs ?? 0) / (1 + (this.#noticed.get(test) ?? 0));
+    return tests.toSorted((a, b) => costOf(a) - costOf(b));
+  }
+
+  /**
+   * The test file that notices a mistake. What a mistake leaves behind in the process must not be taken for the next one: a file
+   * that failed has to pass without it, or it is tried again in a new process.
+   */
+  async noticedBy(mutant: Tried): Promise<string | undefined> {
+    const tests = this.#testsOf.get(mutant.file) ?? [];
+    const reaching = tests.filter((test) => this.#seen.get(test)?.reached.has(mutant.id));
+    // What is run once in the life of a process is reached by the first test that comes by.
+    const isOnce = mutant.isStatic || reaching.length === 1;
+    if (!isOnce) {
+      const failing = await this.#failing(mutant, reaching);
+      if (failing === undefined || (await this.#warm.run(failing)).passed) return failing;
+    }
+    await this.#warm.cool();
+    const failing = await this.#failing(mutant, isOnce ? tests : reaching);
+    await this.#warm.cool();
+    return failing;
   }
 
   /** The first test file that fails with a mistake. */
   async #failing({ id }: Tried, tests: readonly string[]): Promise<string | undefined> {
-    for (const file of tests) if (!(await this.#warm.run(file, id)).passed) return file;
-    return undefined;
-  }
-
-  /**
-   * The test file that notices a mistake. What one leaves behind in the process must not be taken for the next one: a file that
-   * failed has to pass without the mistake, and what no near test noticed is tried in a new process.
-   */
-  async noticedBy(mutant: Tried): Promise<string | undefined> {
-    const tests = this.#testsFor(mutant);
-    if (!mutant.isStatic) {
-      const near = tests.filter((file) => !ofAllRoutes.includes(file));
-      const failing = await this.#failing(mutant, near);
-      if (failing !== undefined && (await this.#warm.run(failing)).passed) return failing;
+    for (const file of this.#inOrder(tests)) {
+      if ((await this.#warm.run(file, id)).passed) continue;
+      this.#noticed.set(file, (this.#noticed.get(file) ?? 0) + 1);
+      return file;
     }
-    await this.#warm.cool();
-    const failing = await this.#failing(mutant, tests);
-    if (mutant.isStatic || failing !== undefined) await this.#warm.cool();
-    return failing;
+    return undefined;
   }
 }
 
 async function judge(copy: string, files: readonly string[], tried: readonly Tried[]): Promise<Tried[]> {
   const warm = await openWarm(copy);
   try {
-    const paths = values.near ? testsOf : (file: string) => [...testsOf(file), ofAllRoutes];
-    const stages = new Map<string, string[][]>();
+    const tests = new Map<string, string[]>();
     for (const file of files) {
-      const found = await Promise.all(paths(file).map((below) => warm.testsBelow(below)));
-      stages.set(
-        file,
-        found.map((tests, stage) => tests.filter((test) => !found.slice(0, stage).flat().includes(test))),
-      );
+      const below = values.near ? testsOf(file) : [...testsOf(file), ...ofAllRoutes];
+      tests.set(file, await warm.testsBelow(below));
     }
-    const seen = await look(warm, new Set([...stages.values()].flat(2)));
+    const seen = await look(warm, new Set([...tests.values()].flat()));
     const tookMs = [...seen.values()].reduce((sum, one) => sum + one.tookMs, 0);
     console.log(`${seen.size} files of tests pass without a mistake, in ${Math.round(tookMs / 1000)} s`);
-    const deciding = new Judge(warm, stages, seen);
+    const deciding = new Judge(warm, tests, seen);
     const survivors: Tried[] = [];
     for (const [index, mutant] of tried.entries()) {
       const noticed = await deciding.noticedBy(mutant);

@@ -5,12 +5,37 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** What holds every route to the same promises notices mistakes in the core that all routes go through. */
 export const ofAllRoutes: readonly string[] = ["test/routes.test.ts", "test/tenants.test.ts", "test/contract.test.ts"];
+
+/** Folders and files of tests that are about a source besides those of its own name. */
 const further: Readonly<Record<string, readonly string[]>> = {
-  "shared/authorize.ts": ["test/functions/auth", "test/functions/workspaces", "test/functions/tags"],
-  "shared/auth": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
+  "shared/authorize.ts": [
+    "test/functions/auth/authorizations",
+    "test/functions/workspaces",
+    "test/functions/accounts",
+    "test/functions/me",
+    "test/functions/code/callable-functions.test.ts",
+    "test/functions/code/repeats.test.ts",
+  ],
+  "shared/auth/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
   "shared/idempotency": ["test/shared/idempotency.test.ts", "test/functions/workspaces", "test/functions/credentials"],
-  "shared/input.ts": ["test/shared/words.test.ts", "test/shared/etag.test.ts", "test/functions/workspaces", "test/functions/audit"],
-  "shared/invoke.ts": ["test/shared/limits", "test/shared/lambda.test.ts", "test/shared/idempotency.test.ts", "test/shared/read-only.test.ts", "test/functions/code/calls", "test/functions/workspaces", "test/functions/me", "test/functions/audit"],
+  "shared/input.ts": [
+    "test/shared/words.test.ts",
+    "test/shared/etag.test.ts",
+    "test/functions/workspaces",
+    "test/functions/audit",
+  ],
+  "shared/invoke.ts": [
+    "test/shared/limits",
+    "test/shared/lambda.test.ts",
+    "test/shared/idempotency.test.ts",
+    "test/shared/read-only.test.ts",
+    "test/functions/code/repeats.test.ts",
+    "test/functions/code/refusals.test.ts",
+    "test/functions/code/public-functions.test.ts",
+    "test/functions/workspaces",
+    "test/functions/me",
+    "test/functions/audit",
+  ],
   "shared/credentials": ["test/functions/credentials"],
   "shared/dedicated-ips": ["test/functions/dedicated-ips"],
   "shared/dns-records": ["test/functions/dns-records"],
@@ -20,13 +45,12 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit", "test/lists"],
 };
 
-/** The tests that are about a file and what is around it, in the order in which they are tried. */
-export function testsOf(file: string): string[][] {
+/** The tests that are about a file and what is around it. */
+export function testsOf(file: string): string[] {
   const near = [
     `test/${file.replace(/\.ts$/, ".test.ts")}`,
     ...(dirname(file) === "shared" ? [] : [`test/${dirname(file)}`]),
   ];
   const more = Object.entries(further).flatMap(([path, tests]) => (file.startsWith(path) ? tests : []));
-  const isThere = (path: string): boolean => existsSync(join(root, path));
-  return [near, more].map((tests) => tests.filter(isThere)).filter((tests) => tests.length > 0);
+  return [...near, ...more].filter((path) => existsSync(join(root, path)));
 }

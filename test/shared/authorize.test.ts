@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+
+import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { uniqueName } from "../support/domains.ts";
+import { mailed, press, ruleNow, ruleTo, stranger } from "../support/forwarding.ts";
+import { request, type Answer } from "../support/request.ts";
+import { newAccount, newMember, newSuperAdmin, newUser, testTable, type Account, type User } from "../support/world.ts";
+
+const nobodys = "99999999-9999-4999-8999-999999999999";
+
+const call = ({ id, owner }: Account, method: string, path: string, body?: unknown, as: User = owner) =>
+  request(method, `/v1/public/accounts/${id}/${path}`, {
+    token: as.token,
+    ...(body === undefined ? {} : { body }),
+  });
+
+describe("what a stranger's link is about", () => {
+  const pressed = async (status: "past_due" | "suspended" | "closed") => {
+    const account = await newAccount();
+    const rule = await ruleTo(account, stranger());
+    const { token } = await mailed(account, rule);
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    const answer = await press(token);
+    return [answer.status, (await ruleNow(account, rule.id))?.verification_state];
+  };
+
+  test("is served while its account owes something", async () => {
+    expect(await pressed("past_due")).toEqual([200, "verified"]);
+  });
+
+  test.each(["suspended", "closed"] as const)("is not there while its account is %s", async (status) => {
+    expect(await pressed(status)).toEqual([422, "pending"]);
+  });
+});
+
+describe("a thing that is not there, for who holds what it takes everywhere,", () => {
+  const placeOf = ({ status, body }: Answer) => [status, body.detail[0].loc ?? body.code];
+
+  test("is a 404 in the path, and a 422 at its place elsewhere", async () => {
+    const account = await newAccount();
+    const gone = await call(account, "GET", `workspaces/${nobodys}`);
+    expect([gone.status, gone.body.code]).toEqual([404, "not_found"]);
+    const domain = { name: uniqueName(), workspace_id: nobodys };
+    expect(placeOf(await call(account, "POST", "domains", domain))).toEqual([422, ["body", "workspace_id"]]);
+    const credential = { name: "App", generate: true, domain: nobodys };
+    expect(placeOf(await call(account, "POST", "credentials", credential))).toEqual([422, ["body", "domain"]]);
+  });
+});
+
+describe("what is about the account as a whole", () => {
+  test("is refused with the capability, and not hidden, to who holds that on a part only", async () => {
+    const account = await newAccount();
+    const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
+    const scope = { type: "workspace" as const, id: workspace.id };
+    const member = await newMember(account, { capability: "credential.manage", scope });
+    const refused = await call(account, "POST", "credentials", { name: "App", generate: true }, member);
+    expect(refused).toMatchObject({ status: 403, body: { required_capability: "credential.manage" } });
+    const body = { name: "App", generate: true, workspace_id: nobodys };
+    expect((await call(account, "POST", "credentials", body, member)).status).toBe(422);
+  });
+
+  test("is a super admin's, and not there for a stranger", async () => {
+    const account = await newAccount();
+    expect((await call(account, "GET", "workspaces", undefined, await newSuperAdmin())).status).toBe(200);
+    expect((await call(account, "GET", "workspaces", undefined, newUser())).status).toBe(404);
+  });
+});
+
+test("a stranger's call of a program is answered as it was when the program is sent again, as its account is not theirs", async () => {
+  const account = await newAccount();
+  const { token } = await mailed(account, await ruleTo(account, stranger()));
+  const someone = newUser();
+  const code = `forwarding.verify(token="${token}")\nworkspaces.list(account_id="${account.id}")`;
+  const send = () =>
+    request("POST", "/v1/public/a2a", {
+      token: someone.token,
+      headers: { "idempotency-key": "k" },
+      body: { request_id: "r", session_id: "s", code },
+    });
+  const first = await send();
+  expect(first.body.responses).toMatchObject([{ status: "completed" }, { status: "failed" }]);
+  expect((await send()).body.responses[0]).toEqual(first.body.responses[0]);
+});

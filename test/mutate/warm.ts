@@ -3,6 +3,8 @@ import { join } from "node:path";
 
 import { createVitest, ForksPoolWorker, type PoolOptions, type PoolWorker, type Reporter } from "vitest/node";
 
+// The surroundings of the tests are started here, and load sources as well.
+import "./switch.ts";
 import type { Reached, Switch } from "./switch.ts";
 
 type Request = Parameters<PoolWorker["send"]>[0];
@@ -121,12 +123,13 @@ export async function openWarm(copy: string): Promise<Warm> {
     reporters: [silent],
   });
   await vitest.standalone();
+  const [project] = vitest.projects;
+  const specificationsOf = (file: string) => (project ? [project.createSpecification(join(copy, file))] : []);
   const run = async (file: string, mutant?: number): Promise<Run> => {
     await keeper.tell({ mutant });
     const start = performance.now();
     const timer = setTimeout(() => void keeper.end(), limitMs);
-    const specifications = await vitest.globTestSpecifications([file]);
-    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
+    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specificationsOf(file));
     clearTimeout(timer);
     const tookMs = performance.now() - start;
     const passed = unhandledErrors.length === 0 && testModules.every((tests) => tests.state() === "passed");

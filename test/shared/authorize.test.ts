@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 
+import { route as getWorkspace } from "../../functions/workspaces/get.ts";
+import { route as listWorkspaces } from "../../functions/workspaces/list.ts";
 import { setAccountStatus } from "../../shared/accounts/operate.ts";
+import { authorize } from "../../shared/authorize.ts";
+import type { Route } from "../../shared/route.ts";
 import { uniqueName } from "../support/domains.ts";
 import { mailed, press, ruleNow, ruleTo, stranger } from "../support/forwarding.ts";
 import { request, type Answer } from "../support/request.ts";
@@ -66,7 +70,7 @@ describe("what is about the account as a whole", () => {
   });
 });
 
-test("a stranger's call of a program is answered as it was when the program is sent again, as its account is not theirs", async () => {
+test("a stranger's call of a program is answered as it was, also when the link's account is suspended since", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const someone = newUser();
@@ -79,5 +83,36 @@ test("a stranger's call of a program is answered as it was when the program is s
     });
   const first = await send();
   expect(first.body.responses).toMatchObject([{ status: "completed" }, { status: "failed" }]);
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
   expect((await send()).body.responses[0]).toEqual(first.body.responses[0]);
+});
+
+describe("what it costs to decide", () => {
+  /** How many calls of the table it takes. */
+  async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    const principal = { type: "user" as const, id, email: "", groups: [] };
+    const input = { params: { account_id: account.id, ...params }, query: {}, body: {}, headers: {} };
+    await authorize(route, input, principal, testTable(usage));
+    return usage.calls;
+  }
+
+  test("is one call for who sees all of a list, and another one, for a super admin's record, for who sees a part", async () => {
+    const account = await newAccount();
+    const whole = await newMember(account, { capability: "workspace.view" });
+    const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
+    expect(await callsFor(listWorkspaces, account, account.owner)).toBe(1);
+    expect(await callsFor(listWorkspaces, account, whole)).toBe(1);
+    expect(await callsFor(listWorkspaces, account, part)).toBe(2);
+  });
+
+  test("is no more for the thing that it is about, however narrow the grant is that suffices", async () => {
+    const account = await newAccount();
+    const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
+    const params = { workspace_id: workspace.id };
+    const scope = { type: "workspace" as const, id: workspace.id };
+    const member = await newMember(account, { capability: "workspace.view", scope });
+    expect(await callsFor(getWorkspace, account, member, params)).toBe(1);
+    expect(await callsFor(getWorkspace, account, await newSuperAdmin(), params)).toBe(3);
+  });
 });

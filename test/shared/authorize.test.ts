@@ -116,3 +116,11 @@ describe("what it costs to decide", () => {
     expect(await callsFor(getWorkspace, account, await newSuperAdmin(), params)).toBe(3);
   });
 });
+
+test("a query that names as many accounts as an id has characters is refused like one that names two", async () => {
+  for (const count of [2, 36]) {
+    const query = Array.from({ length: count }, () => `account_id=${nobodys}`).join("&");
+    const { status, body } = await request("GET", `/v1/public/functions?${query}`, { token: newUser().token });
+    expect([status, body.detail[0].loc]).toEqual([422, ["query", "account_id"]]);
+  }
+});

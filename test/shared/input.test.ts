@@ -80,6 +80,11 @@ describe("of a request that is wrong in many places", () => {
     expect(errors.slice(0, 3).map(({ loc }) => loc)).toEqual([0, 1, 2].map((index) => ["body", "a", `m${index}`]));
   });
 
+  test("a place in an array is told by its number, and one in an object by its name", () => {
+    const list = z.object({ list: z.array(z.record(z.string(), z.int())) });
+    expect(told(routeOf(list), { body: { list: [{ 1: 1 }, { 2: "x" }] } })[0]?.loc).toEqual(["body", "list", 1, "2"]);
+  });
+
   test("each part is told with its place", () => {
     const route = routeOf(shape, { params: z.object({ id: z.int() }), query: z.object({ q: z.int() }) });
     expect(told(route, { params: { id: "x" }, query: { q: "x" }, body: null }).map(({ loc }) => loc)).toEqual([

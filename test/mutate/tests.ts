@@ -42,7 +42,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/billing": ["test/functions/billing"],
   "shared/ledger": ["test/shared/billing", "test/functions/billing"],
   "shared/limits": ["test/shared/limits", "test/shared/lambda.test.ts", "test/infra/operator"],
-  "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit", "test/lists"],
+  "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit"],
 };
 
 /** The tests that are about a file and what is around it. */

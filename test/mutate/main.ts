@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 
 import { equivalents } from "./equivalents.ts";
 import { mutantsOf, withSwitches, type Mutant } from "./mutants.ts";
-import { ofAllRoutes, testsOf } from "./tests.ts";
+import { slow, testsOf } from "./tests.ts";
 import { openWarm, type Warm } from "./warm.ts";
 
 const help = `npm run mutate -- <file or folder> … [--sample N] [--seed S] [--near]
@@ -19,7 +19,7 @@ in one process, which runs the tests again and again.
 
   --sample N    tries N mistakes of each file, chosen by the seed, and not all
   --seed S      chooses the same mistakes again
-  --near        leaves out the tests of all routes, which take a minute for each mistake that no other test notices`;
+  --near        leaves out the slow tests, which take a minute each for a mistake that no other test notices`;
 
 type Named = Mutant & { file: string };
 type Tried = Named & { id: number };
@@ -136,8 +136,8 @@ async function judge(copy: string, files: readonly string[], tried: readonly Tri
   try {
     const tests = new Map<string, string[]>();
     for (const file of files) {
-      const below = values.near ? testsOf(file) : [...testsOf(file), ...ofAllRoutes];
-      tests.set(file, await warm.testsBelow(below));
+      const near = (await warm.testsBelow(testsOf(file))).filter((test) => !slow.includes(test));
+      tests.set(file, values.near ? near : [...near, ...slow]);
     }
     const seen = await look(warm, new Set([...tests.values()].flat()));
     const tookMs = [...seen.values()].reduce((sum, one) => sum + one.tookMs, 0);

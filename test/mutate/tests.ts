@@ -3,8 +3,13 @@ import { dirname, join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** What holds every route to the same promises notices mistakes in the core that all routes go through. */
-export const ofAllRoutes: readonly string[] = ["test/routes.test.ts", "test/tenants.test.ts", "test/contract.test.ts"];
+/** Tests that notice mistakes in all of the core, and take a minute. */
+export const slow: readonly string[] = [
+  "test/routes.test.ts",
+  "test/tenants.test.ts",
+  "test/contract.test.ts",
+  "test/shared/auth/decisions.test.ts",
+];
 
 /** Folders and files of tests that are about a source besides those of its own name. */
 const further: Readonly<Record<string, readonly string[]>> = {

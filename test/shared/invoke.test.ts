@@ -30,7 +30,7 @@ const toy = (run: Run, more: object = {}): Route =>
     output: z.object({ id: z.string() }),
     run: (_, context) => run(context),
     ...more,
-  }) as Route;
+  });
 
 const keyed = (key = "k") => ({ params: {}, query: {}, body: {}, headers: { "idempotency-key": key } });
 const plain = { params: {}, query: {}, body: {} };

@@ -3,15 +3,13 @@ import { describe, expect, test } from "vitest";
 
 import { openTable } from "../../../shared/table/table.ts";
 
-type Answers = { of: (input: never) => object };
-
 /** A table whose answers are the test's, and what it was asked. */
-function tableOf<I>(answers: Answers) {
+function tableOf<I>(answer: (input: I) => object) {
   const asked: I[] = [];
   const client = {
     send: async ({ input }: { input: I }) => {
       asked.push(input);
-      return answers.of(input as never);
+      return answer(input);
     },
   } as unknown as DynamoDBDocumentClient;
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -32,33 +30,29 @@ describe("many items", () => {
     [101, [100, 1]],
     [250, [100, 100, 50]],
   ])("%i of them are read by batches of a hundred, each of them consistently", async (count, batches) => {
-    const { table, asked } = tableOf<Batch>({ of: (input) => ({ Responses: { t: keysIn(input) } }) });
+    const { table, asked } = tableOf<Batch>((input) => ({ Responses: { t: keysIn(input) } }));
     expect(await table.getMany(keys(count))).toEqual(keys(count));
     expect(asked.map((input) => keysIn(input).length)).toEqual(batches);
     expect(asked.every(({ RequestItems }) => RequestItems?.["t"]?.ConsistentRead === true)).toBe(true);
   });
 
   test("come in the order in which they are asked for, one that is asked for twice twice, and one that is not there as undefined", async () => {
-    const { table, asked } = tableOf<Batch>({
-      of: (input) => ({
-        Responses: {
-          t: keysIn(input)
-            .filter(({ SK }) => SK !== "1")
-            .toReversed(),
-        },
-      }),
-    });
+    const { table, asked } = tableOf<Batch>((input) => ({
+      Responses: {
+        t: keysIn(input)
+          .filter(({ SK }) => SK !== "1")
+          .toReversed(),
+      },
+    }));
     expect(await table.getMany([key(2), key(1), key(0), key(2)])).toEqual([key(2), undefined, key(0), key(2)]);
     expect(asked.map((input) => keysIn(input).length)).toEqual([3]);
   });
 
   test("that the table leaves out are asked for again, and what they cost is added up", async () => {
-    const { table, asked, usage } = tableOf<Batch>({
-      of: (input) => {
-        const [first, ...rest] = keysIn(input);
-        const more = rest.length > 0 ? { UnprocessedKeys: { t: { Keys: rest } } } : {};
-        return { Responses: { t: [first] }, ConsumedCapacity: [{ CapacityUnits: 0.5 }], ...more };
-      },
+    const { table, asked, usage } = tableOf<Batch>((input) => {
+      const [first, ...rest] = keysIn(input);
+      const more = rest.length > 0 ? { UnprocessedKeys: { t: { Keys: rest } } } : {};
+      return { Responses: { t: [first] }, ConsumedCapacity: [{ CapacityUnits: 0.5 }], ...more };
     });
     expect(await table.getMany(keys(3))).toEqual(keys(3));
     expect(asked.map((input) => keysIn(input).length)).toEqual([3, 2, 1]);
@@ -66,7 +60,7 @@ describe("many items", () => {
   });
 
   test("that it goes on to leave out are a 503 after seven tries", { timeout: 10_000 }, async () => {
-    const { table, asked } = tableOf<Batch>({ of: (input) => ({ UnprocessedKeys: { t: { Keys: keysIn(input) } } }) });
+    const { table, asked } = tableOf<Batch>((input) => ({ UnprocessedKeys: { t: { Keys: keysIn(input) } } }));
     await expect(table.getMany(keys(1))).rejects.toMatchObject({ code: "busy", extras: { retry_after: 1 } });
     expect(asked).toHaveLength(7);
   });
@@ -84,7 +78,7 @@ describe("a range", () => {
   };
 
   test("is read to its end, consistently and in its order, or in reverse", async () => {
-    const { table, asked, usage } = tableOf<Query>({ of: inPages });
+    const { table, asked, usage } = tableOf<Query>(inPages);
     expect(await table.between("p", "0", "9")).toEqual(keys(5));
     expect(await table.between("p", "0", "9", { newestFirst: true })).toEqual(keys(5).toReversed());
     expect(asked.every(({ ConsistentRead, Limit }) => ConsistentRead === true && Limit === undefined)).toBe(true);
@@ -99,7 +93,7 @@ describe("a range", () => {
     [4, [4, 2]],
     [9, [9, 7, 5]],
   ])("of which %i are wanted is read no further than that", async (limit, limits) => {
-    const { table, asked } = tableOf<Query>({ of: inPages });
+    const { table, asked } = tableOf<Query>(inPages);
     expect(await table.between("p", "0", "9", { limit })).toEqual(keys(Math.min(5, limit)));
     expect(asked.map(({ Limit }) => Limit)).toEqual(limits);
   });

@@ -166,7 +166,9 @@ async function main(): Promise<void> {
   }
   process.env["TEST_SEED"] ??= "1";
   const files = filesOf(positionals);
-  const all = (await Promise.all(files.map(chosen))).flat().map((one, id) => ({ ...one, id }));
+  const rounds = (await Promise.all(files.map(chosen))).flatMap((list) => list.map((one, round) => ({ one, round })));
+  // One of each file, and then another one: a run that is broken off has tried some of all.
+  const all = rounds.toSorted((a, b) => a.round - b.round).map(({ one }, id) => ({ ...one, id }));
   const tried = all.filter((one) => !equivalents.has(nameOf(one)));
   const copy = await copyProject();
   try {

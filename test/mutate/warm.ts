@@ -132,7 +132,9 @@ export async function openWarm(copy: string): Promise<Warm> {
     const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specificationsOf(file));
     clearTimeout(timer);
     const tookMs = performance.now() - start;
-    const passed = unhandledErrors.length === 0 && testModules.every((tests) => tests.state() === "passed");
+    // What vitest answers holds the modules of earlier runs as well.
+    const tests = testModules.find(({ moduleId }) => moduleId === join(copy, file));
+    const passed = unhandledErrors.length === 0 && tests?.state() === "passed";
     return { passed, tookMs, reached: await keeper.tell({ mutant: undefined }) };
   };
   return {

@@ -40,9 +40,7 @@ const root = resolve(import.meta.dirname, "../..");
 const filesOf = (words: readonly string[]): string[] =>
   words.flatMap((word) => (word.endsWith(".ts") ? [word] : globSync(`${word}/**/*.ts`, { cwd: root }).toSorted()));
 
-/** What names a mutant whatever its line. */
-const nameOf = ({ file, from, to }: Named): string =>
-  `${file}: ${from.replaceAll(/\s+/g, " ")} → ${to.replaceAll(/\s+/g, " ")}`;
+const nameOf = ({ file, name }: Named): string => `${file}: ${name}`;
 
 async function chosen(file: string): Promise<Named[]> {
   const all = mutantsOf(await readFile(join(root, file), "utf8")).map((mutant) => ({ ...mutant, file }));

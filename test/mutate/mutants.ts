@@ -14,6 +14,8 @@ export type Mutant = Range & {
   line: number;
   from: string;
   to: string;
+  /** The expression around it, right and wrong: what it goes by, whatever its line. */
+  name: string;
   /** The expression around it that stands for the right code and for the mistake, whichever is chosen while it runs. */
   host: Range;
   /** Whether it is run once, when the file is loaded. */
@@ -95,6 +97,10 @@ const isLeftAlone = (node: TypeScript.Node): boolean =>
   ts.isTypeAliasDeclaration(node) ||
   (ts.isCallExpression(node) && /\.(?:meta|describe)$|^(?:log|work\.log)\./.test(node.expression.getText()));
 
+/** The text of the expression around a mistake, with the mistake in it. */
+const wrongHost = (source: string, { start, end, to, host }: Pick<Mutant, "start" | "end" | "to" | "host">): string =>
+  source.slice(host.start, start) + to + source.slice(end, host.end);
+
 /** All mutants of a TypeScript source. */
 export function mutantsOf(source: string): Mutant[] {
   const file = ts.createSourceFile("a.ts", source, ts.ScriptTarget.Latest, true);
@@ -109,8 +115,9 @@ export function mutantsOf(source: string): Mutant[] {
     for (const { of, to, host = of } of replacements(node)) {
       const { start, end } = rangeOf(of);
       const { line } = file.getLineAndCharacterOfPosition(start);
-      const from = source.slice(start, end);
-      found.push({ start, end, line: line + 1, from, to, host: rangeOf(host), isStatic });
+      const one = { start, end, line: line + 1, from: source.slice(start, end), to, host: rangeOf(host), isStatic };
+      const name = `${source.slice(one.host.start, one.host.end)} → ${wrongHost(source, one)}`.replaceAll(/\s+/g, " ");
+      found.push({ ...one, name });
     }
     ts.forEachChild(node, (child) => visit(child, isStatic && !ts.isFunctionLike(node)));
   };
@@ -133,10 +140,7 @@ export function withSwitches(source: string, numbered: readonly (Mutant & { id: 
     for (const [index, mutants] of hosts.entries()) {
       const host = mutants[0]?.host;
       if (index < first || !host || host.start < at || host.end > end) continue;
-      const wrong = mutants.map(({ id, ...one }) => {
-        const text = source.slice(host.start, one.start) + one.to + source.slice(one.end, host.end);
-        return `globalThis.isMutant(${id}) ? (${text}) : `;
-      });
+      const wrong = mutants.map((one) => `globalThis.isMutant(${one.id}) ? (${wrongHost(source, one)}) : `);
       parts.push(source.slice(at, host.start), `(${wrong.join("")}(${textOf(host, index + 1)}))`);
       at = host.end;
     }

@@ -1,5 +1,6 @@
-import type { BatchGetCommand, DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import type { BatchGetCommand, DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 
 import { openTable } from "../../../shared/table/table.ts";
 
@@ -18,6 +19,14 @@ function tableOf<I>(answer: (input: I) => object) {
 
 const key = (index: number) => ({ PK: "p", SK: String(index) });
 const keys = (count: number) => Array.from({ length: count }, (_, index) => key(index));
+
+test("one item is read consistently, or at half the price as it was a moment ago, and parsed", async () => {
+  const { table, asked } = tableOf<GetCommand["input"]>(({ Key }) => (Key?.["SK"] === "0" ? { Item: { n: 1 } } : {}));
+  const schema = z.object({ n: z.int().transform((n) => n + 1) });
+  expect([await table.get(key(0), schema), await table.glimpse(key(0), schema)]).toEqual([{ n: 2 }, { n: 2 }]);
+  expect([await table.get(key(1), schema), await table.glimpse(key(1), schema)]).toEqual([undefined, undefined]);
+  expect(asked.map(({ ConsistentRead }) => ConsistentRead)).toEqual([true, false, true, false]);
+});
 
 describe("many items", () => {
   type Batch = BatchGetCommand["input"];

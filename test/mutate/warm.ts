@@ -14,7 +14,7 @@ type Heard = (message: unknown) => void;
 const limitMs = 180_000;
 
 /** What one run of a file of tests showed, and the mistakes whose places it ran. */
-export type Run = { passed: boolean; tookMs: number; reached: number[] };
+type Run = { passed: boolean; tookMs: number; reached: number[] };
 
 /** Runs files of tests in one process, which has everything loaded and has one mistake at a time, or none. */
 export type Warm = {

@@ -124,3 +124,13 @@ test("a query that names as many accounts as an id has characters is refused lik
     expect([status, body.detail[0].loc]).toEqual([422, ["query", "account_id"]]);
   }
 });
+
+test("a query may name the account that it is about, and is decided by what its caller is there", async () => {
+  const account = await newAccount();
+  const ask = ({ token }: User) => request("GET", `/v1/public/functions?account_id=${account.id}`, { token });
+  expect((await ask(newUser())).status).toBe(404);
+  const viewer = await ask(await newMember(account, { role: "viewer" }));
+  const names = viewer.body.functions.map(({ name }: { name: string }) => name);
+  expect(names).toContain("workspaces.get");
+  expect(names).not.toContain("workspaces.delete");
+});

@@ -152,14 +152,16 @@ describe("an answer", () => {
 
   test("is stored nowhere where a program is not to keep it, or it shows a secret", async () => {
     const secret = { shownOnce: ["secret"] };
-    for (const [more, answer] of [
-      [{ kept: false }, { id: "first" }],
-      [secret, { id: "first", secret: "s" }],
+    for (const [more, answer, message] of [
+      [{ kept: false }, { id: "first" }, /it holds an address that is a key itself/],
+      [secret, { id: "first", secret: "s" }, /a secret that is shown only once/],
     ] as const) {
       const { route, done, claimed, found, answer: look } = scene();
       const given = { route: { ...route, ...more }, inProgram: true };
       await done(given, answer);
-      for (const ask of [claimed, found, look]) await expect(ask(0, given)).rejects.toMatchObject(shownBefore);
+      for (const ask of [claimed, found, look]) {
+        await expect(ask(0, given)).rejects.toMatchObject({ ...shownBefore, message: expect.stringMatching(message) });
+      }
     }
     const { route, done, answer } = scene();
     const outside = { route: { ...route, kept: false } };

@@ -119,8 +119,8 @@ class Judge {
   }
 
   /** The first test file that fails with a mistake. */
-  async #failing({ id }: Tried, tests: readonly string[]): Promise<string | undefined> {
-    for (const file of this.#inOrder(tests)) {
+  async #failing({ id, file: source }: Tried, tests: readonly string[]): Promise<string | undefined> {
+    for (const file of this.#inOrder(source, tests)) {
       if ((await this.#warm.run(file, id)).passed) continue;
       this.#noticed.set(file, (this.#noticed.get(file) ?? 0) + 1);
       return file;

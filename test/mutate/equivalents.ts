@@ -2,6 +2,8 @@
 const reasons: Readonly<Record<string, string>> = {
   "shared/idempotency-fingerprint.ts: a < b → a <= b": "The names of an object's members are different.",
   "shared/ledger/ledger.ts: all.get(name) ?? [] → ((all.get(name))!)": "What is settled is in the book.",
+  "shared/ledger/ledger.ts: balances.get(account) ?? emptyBalance → ((balances.get(account))!)":
+    "What is touched is in the book.",
   "shared/table/commit.ts: performance.now() - startedAt > connection.limitMs → performance.now() - startedAt >= connection.limitMs":
     "The clock has parts of a millisecond: no two instants are as far apart as that exactly.",
   "shared/table/commit.ts: waitedMs() > limitMs → waitedMs() >= limitMs":

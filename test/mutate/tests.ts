@@ -27,6 +27,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/idempotency": ["test/shared/idempotency-answers.test.ts", "test/functions/workspaces"],
   "shared/input.ts": ["test/shared/words.test.ts", "test/functions/workspaces"],
   "shared/invoke.ts": [
+    "test/shared/authorize.test.ts",
     "test/shared/lambda.test.ts",
     "test/functions/workspaces",
     "test/functions/me",

@@ -6,7 +6,7 @@ import SlowestFirst from "./test/support/slowest-first.ts";
 
 // Node runs the program's TypeScript as it is; nothing has to be transformed for tests.
 const experimental = { viteModuleRunner: false, nodeLoader: false };
-const common = { pool: "forks" as const, testTimeout: 60_000, hookTimeout: 60_000, experimental };
+const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental };
 
 const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.test.ts`);
 

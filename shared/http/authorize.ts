@@ -72,8 +72,7 @@ export async function mayStill(
 }
 
 /** Whether the account that a thing is of takes changes; one that does not has nothing for a stranger. */
-async function isServed(table: Table, { accountId }: Located<unknown>): Promise<boolean> {
-  if (accountId === undefined) return true;
+async function isServed(table: Table, { accountId = "" }: Located<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   return account?.status === "active" || account?.status === "past_due";
 }

@@ -63,10 +63,7 @@ const shownErrors = 100;
 
 /** A request can be wrong in as many places as it has members: the first hundred are told. */
 function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
-  for (const issue of issues) {
-    if (errors.length >= shownErrors) return;
-    errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
-  }
+  for (const issue of issues) errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
 }
 
 type Issue = z.core.$ZodIssue;

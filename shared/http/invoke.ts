@@ -70,8 +70,7 @@ export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick
   throw new Problem("precondition_failed", "Nothing was done: `If-Match` is not honoured here. Leave the header out.");
 }
 
-const stopped = (reason: string): Problem =>
-  new Problem("read_only", reason === "" ? "Nothing can be changed for now." : reason, { retry_after: 60 });
+const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**
  * A call of a program that was sent again, and is refused now, may have had its effect the first time: on what it, or a

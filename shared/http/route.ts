@@ -23,7 +23,7 @@ export type Located<T> = {
   id: string;
   scopes: Scope[];
   thing: T;
-  /** The account it is of, where the path does not say. */
+  /** The account it is of, where the path does not say; a public route finds nothing that has none. */
   accountId?: string;
 };
 

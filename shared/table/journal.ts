@@ -12,25 +12,25 @@ type Span = { fromMs: number; untilMs: number };
 /** How many entries there are on one UTC day, or on the part of it that a range covers. */
 type Day = Span & { count: number };
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 
 /** The last instant with a four-digit year is before this. */
-const endOfTimeMs = Date.UTC(10_000, 0, 1);
+export const endOfTimeMs = Date.UTC(10_000, 0, 1);
 
 /** `yyyy-mm` of an instant, in UTC. */
-const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
+export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
 
 /** The attribute of its month's counters that an instant counts in: `d01` to `d31`. */
-const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOString().slice(8, 10)}`;
+export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOString().slice(8, 10)}`;
 
 /** Whether a range covers only a part of the day, which the counters of whole days then do not know. */
-const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
+export const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
 
 /** How many entries some days have together. */
-const totalOf = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
+export const totalOf = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
 
 /** The days of a span that have entries, newest first and clipped to the span, each with the count of its whole day. */
-function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
+export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
   const counts = new Map<number, number>();
   for (const { SK, ...attributes } of counters) {
     const month = SK.split("#").at(-2) ?? "";
@@ -51,7 +51,7 @@ function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
 }
 
 /** The day that holds a rank (0 is the newest entry), and how many entries are newer than that day. */
-function dayOfRank(days: readonly Day[], rank: number): { day: Day; before: number } {
+export function dayOfRank(days: readonly Day[], rank: number): { day: Day; before: number } {
   let before = 0;
   for (const day of days) {
     if (rank < before + day.count) return { day, before };

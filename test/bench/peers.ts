@@ -46,7 +46,7 @@ const settings: Record<Exclude<Recipe, "webpack">, BuildOptions> = {
   sam: { minify: true },
   starter: {},
   cdk: modules,
-  ours: { ...modules, alias: { "@aws-sdk/credential-provider-node": join(root, "infra/lambda-credentials.ts") } },
+  ours: { ...modules, alias: { "@aws-sdk/credential-provider-node": join(root, "infra/build/lambda-credentials.ts") } },
   "ours, any credentials": modules,
 };
 

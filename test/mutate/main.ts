@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { globSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -7,27 +6,30 @@ import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import { equivalents } from "./equivalents.ts";
-import { mutantsOf, mutated, type Mutant } from "./mutants.ts";
-import { testsOf } from "./tests.ts";
+import { mutantsOf, withSwitches, type Mutant } from "./mutants.ts";
+import { slow, testsOf } from "./tests.ts";
+import { openWarm, type Warm } from "./warm.ts";
 
-const help = `npm run mutate -- <file or folder> … [--sample N] [--seed S] [--at-once N]
+const help = `npm run mutate -- <file or folder> … [--sample N] [--seed S] [--near]
 
 Makes one small mistake after another in the sources below shared/ that are named, runs the tests that should notice, and
 lists the mistakes that no test noticed. Each is either a missing test or equivalent to what was written: name those in
-test/mutate/equivalents.ts. It works on a copy of the project.
+test/mutate/equivalents.ts. It works on a copy of the project, which has all of the mistakes in it, each with a switch, and
+in one process, which runs the tests again and again.
 
   --sample N    tries N mistakes of each file, chosen by the seed, and not all
   --seed S      chooses the same mistakes again
-  --at-once N   how many copies work at the same time (2)`;
+  --near        leaves out the slow tests, which take a minute each for a mistake that no other test notices`;
 
-type Tried = Mutant & { file: string };
+type Named = Mutant & { file: string };
+type Tried = Named & { id: number };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     sample: { type: "string" },
     seed: { type: "string", default: "1" },
-    "at-once": { type: "string", default: "2" },
+    near: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -38,13 +40,11 @@ const root = resolve(import.meta.dirname, "../..");
 const filesOf = (words: readonly string[]): string[] =>
   words.flatMap((word) => (word.endsWith(".ts") ? [word] : globSync(`${word}/**/*.ts`, { cwd: root }).toSorted()));
 
-/** What names a mutant whatever its line. */
-const nameOf = ({ file, from, to }: Tried): string =>
-  `${file}: ${from.replaceAll(/\s+/g, " ")} → ${to.replaceAll(/\s+/g, " ")}`;
+const nameOf = ({ file, name }: Named): string => `${file}: ${name}`;
 
-async function chosen(file: string): Promise<Tried[]> {
+async function chosen(file: string): Promise<Named[]> {
   const all = mutantsOf(await readFile(join(root, file), "utf8")).map((mutant) => ({ ...mutant, file }));
-  const place = (one: Tried): string =>
+  const place = (one: Named): string =>
     createHash("sha256").update(`${values.seed} ${file} ${one.start} ${one.to}`).digest("hex");
   const ordered = all.toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
   return ordered.slice(0, values.sample === undefined ? all.length : Number(values.sample));
@@ -60,62 +60,103 @@ async function copyProject(): Promise<string> {
   return copy;
 }
 
-/** Whether the tests pass in a copy. A mutant that hangs is noticed too. */
-function passes(copy: string, tests: readonly string[]): Promise<boolean> {
-  const limitMs = 300_000;
-  return new Promise((settle) => {
-    const args = ["node_modules/vitest/vitest.mjs", "run", "--bail", "1", "--maxWorkers", "1", ...tests];
-    const child = spawn(process.execPath, args, {
-      cwd: copy,
-      stdio: "ignore",
-      env: { ...process.env, TEST_SEED: "1" },
-    });
-    const timer = setTimeout(() => child.kill("SIGKILL"), limitMs);
-    child.on("exit", (code) => {
-      clearTimeout(timer);
-      settle(code === 0);
-    });
-  });
-}
-
-/** Whether any test notices a mutant: first those that are about its file, then those that every route is held to. */
-async function isNoticed(mutant: Tried, copy: string): Promise<boolean> {
-  const path = join(copy, mutant.file);
-  const source = await readFile(path, "utf8");
-  await writeFile(path, mutated(source, mutant));
-  try {
-    for (const tests of testsOf(mutant.file)) if (!(await passes(copy, tests))) return true;
-    return false;
-  } finally {
-    await writeFile(path, source);
+/** Writes the sources of a copy anew, with a switch for each mistake. */
+async function writeSwitches(copy: string, tried: readonly Tried[]): Promise<void> {
+  for (const [file, mutants = []] of Map.groupBy(tried, (one) => one.file)) {
+    const path = join(copy, file);
+    await writeFile(path, withSwitches(await readFile(path, "utf8"), mutants));
   }
 }
 
-/** A mistake is noticed only by tests that pass without it: throws when one does not. */
-async function requirePassing(files: readonly string[]): Promise<void> {
-  const tests = [...new Set(files.flatMap((file) => testsOf(file)).flat())];
-  const copy = await copyProject();
-  try {
-    if (!(await passes(copy, tests)))
-      throw new Error(`Not all tests pass as they are: npm run vitest -- ${tests.join(" ")}`);
-  } finally {
-    await rm(copy, { recursive: true, force: true });
+type Seen = { tookMs: number; reached: ReadonlySet<number> };
+
+/** What each file of tests reaches, and how long it takes. A mistake is noticed only by tests that pass without it: throws. */
+async function look(warm: Warm, tests: Iterable<string>): Promise<Map<string, Seen>> {
+  const seen = new Map<string, Seen>();
+  for (const file of tests) {
+    const { passed, tookMs, reached } = await warm.run(file);
+    if (!passed) throw new Error(`Not all tests pass as they are: npm run vitest -- ${file}`);
+    seen.set(file, { tookMs, reached: new Set(reached) });
   }
+  return seen;
 }
 
-async function work(left: Tried[], survivors: Tried[], count: { tried: number; all: number }): Promise<void> {
-  const copy = await copyProject();
-  try {
-    for (let mutant = left.shift(); mutant; mutant = left.shift()) {
-      const noticed = await isNoticed(mutant, copy);
-      count.tried += 1;
-      if (!noticed) survivors.push(mutant);
-      const { file, line, from, to } = mutant;
-      const told = noticed ? "noticed" : "SURVIVED";
-      console.log(`${count.tried}/${count.all} ${told} ${file}:${line} ${from.slice(0, 60)} → ${to.slice(0, 60)}`);
+/** Notices mistakes by the tests that reach them, quick ones first, and those that noticed many before. */
+class Judge {
+  readonly #warm: Warm;
+  readonly #testsOf: ReadonlyMap<string, string[]>;
+  readonly #seen: ReadonlyMap<string, Seen>;
+  readonly #noticed = new Map<string, number>();
+
+  constructor(warm: Warm, tests: ReadonlyMap<string, string[]>, seen: ReadonlyMap<string, Seen>) {
+    this.#warm = warm;
+    this.#testsOf = tests;
+    this.#seen = seen;
+  }
+
+  /** Those of its own name first. */
+  #inOrder(file: string, tests: readonly string[]): string[] {
+    const own = `test/${file.replace(/\.ts$/, ".test.ts")}`;
+    const costOf = (test: string): number =>
+      test === own ? 0 : (this.#seen.get(test)?.tookMs ?? 0) / (1 + (this.#noticed.get(test) ?? 0));
+    return tests.toSorted((a, b) => costOf(a) - costOf(b));
+  }
+
+  /**
+   * The test file that notices a mistake. What a mistake leaves behind in the process must not be taken for the next one: a file
+   * that failed has to pass without it, or it is tried again in a new process.
+   */
+  async noticedBy(mutant: Tried): Promise<string | undefined> {
+    const tests = this.#testsOf.get(mutant.file) ?? [];
+    const reaching = tests.filter((test) => this.#seen.get(test)?.reached.has(mutant.id));
+    // What is run once in the life of a process is reached by the first test that comes by.
+    const isOnce = mutant.isStatic || reaching.length === 1;
+    if (!isOnce) {
+      const failing = await this.#failing(mutant, reaching);
+      if (failing === undefined || (await this.#warm.run(failing)).passed) return failing;
     }
+    await this.#warm.cool();
+    const failing = await this.#failing(mutant, isOnce ? tests : reaching);
+    await this.#warm.cool();
+    return failing;
+  }
+
+  /** The first test file that fails with a mistake. */
+  async #failing({ id, file: source }: Tried, tests: readonly string[]): Promise<string | undefined> {
+    for (const file of this.#inOrder(source, tests)) {
+      if ((await this.#warm.run(file, id)).passed) continue;
+      this.#noticed.set(file, (this.#noticed.get(file) ?? 0) + 1);
+      return file;
+    }
+    return undefined;
+  }
+}
+
+async function judge(copy: string, files: readonly string[], tried: readonly Tried[]): Promise<Tried[]> {
+  const warm = await openWarm(copy);
+  try {
+    const tests = new Map<string, string[]>();
+    for (const file of files) {
+      const near = (await warm.testsBelow(testsOf(file))).filter((test) => !slow.includes(test));
+      tests.set(file, values.near ? near : [...near, ...slow]);
+    }
+    const seen = await look(warm, new Set([...tests.values()].flat()));
+    const tookMs = [...seen.values()].reduce((sum, one) => sum + one.tookMs, 0);
+    console.log(`${seen.size} files of tests pass without a mistake, in ${Math.round(tookMs / 1000)} s`);
+    const deciding = new Judge(warm, tests, seen);
+    const survivors: Tried[] = [];
+    for (const [index, mutant] of tried.entries()) {
+      const noticed = await deciding.noticedBy(mutant);
+      if (noticed === undefined) survivors.push(mutant);
+      const { file, line, from, to } = mutant;
+      const told = noticed === undefined ? "SURVIVED" : "noticed ";
+      console.log(
+        `${index + 1}/${tried.length} ${told} ${file}:${line} ${from.slice(0, 60)} → ${to.slice(0, 60)} ${noticed ?? ""}`,
+      );
+    }
+    return survivors;
   } finally {
-    await rm(copy, { recursive: true, force: true });
+    await warm.close();
   }
 }
 
@@ -124,21 +165,27 @@ async function main(): Promise<void> {
     console.log(help);
     return;
   }
+  process.env["TEST_SEED"] ??= "1";
   const files = filesOf(positionals);
-  await requirePassing(files);
-  const all = (await Promise.all(files.map(chosen))).flat();
-  const [known, tried] = [
-    all.filter((one) => equivalents.has(nameOf(one))),
-    all.filter((one) => !equivalents.has(nameOf(one))),
-  ];
-  const survivors: Tried[] = [];
-  const count = { tried: 0, all: tried.length };
-  const left = [...tried];
-  await Promise.all(Array.from({ length: Number(values["at-once"]) }, () => work(left, survivors, count)));
+  const rounds = (await Promise.all(files.map(chosen))).flatMap((list) => list.map((one, round) => ({ one, round })));
+  // One of each file, and then another one: a run that is broken off has tried some of all.
+  const all = rounds.toSorted((a, b) => a.round - b.round).map(({ one }, id) => ({ ...one, id }));
+  const tried = all.filter((one) => !equivalents.has(nameOf(one)));
+  const copy = await copyProject();
+  try {
+    await writeSwitches(copy, tried);
+    const survivors = await judge(copy, files, tried);
+    tell(tried, survivors, all.length - tried.length);
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+}
+
+function tell(tried: readonly Tried[], survivors: readonly Tried[], known: number): void {
   const killed = tried.length - survivors.length;
   const share = tried.length === 0 ? 100 : (100 * killed) / tried.length;
   console.log(
-    `\n${killed} of ${tried.length} mistakes noticed (${share.toFixed(1)} %), ${known.length} known to be equivalent`,
+    `\n${killed} of ${tried.length} mistakes noticed (${share.toFixed(1)} %), ${known} known to be equivalent`,
   );
   for (const survivor of survivors) console.log(`  ${survivor.file}:${survivor.line}\n    "${nameOf(survivor)}"`);
   process.exitCode = share < 95 ? 1 : 0;

@@ -8,8 +8,19 @@ const require = createRequire(join(import.meta.dirname, "../../infra/client/type
 const ts = require("typescript") as typeof TypeScript;
 const { SyntaxKind } = ts;
 
+type Range = { start: number; end: number };
 /** One small mistake in a file: what stands in place of the text from `start` to `end`. */
-export type Mutant = { start: number; end: number; line: number; from: string; to: string };
+export type Mutant = Range & {
+  line: number;
+  from: string;
+  to: string;
+  /** The expression around it, right and wrong: what it goes by, whatever its line. */
+  name: string;
+  /** The expression around it that stands for the right code and for the mistake, whichever is chosen while it runs. */
+  host: Range;
+  /** Whether it is run once, when the file is loaded. */
+  isStatic: boolean;
+};
 
 const operators: Partial<Record<TypeScript.SyntaxKind, readonly string[]>> = {
   [SyntaxKind.EqualsEqualsEqualsToken]: ["!=="],
@@ -38,14 +49,25 @@ const methods: Readonly<Record<string, string>> = {
   floor: "ceil",
 };
 
-/** What stands in place of a node, as ranges of the file and their replacements. */
-function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string }[] {
+/** The whole of a chain of members and calls that a node is the beginning of. */
+function chainFrom(node: TypeScript.Node): TypeScript.Node {
+  const { parent } = node;
+  const goesOn =
+    ts.isPropertyAccessExpression(parent) ||
+    ts.isElementAccessExpression(parent) ||
+    ts.isCallExpression(parent) ||
+    ts.isNonNullExpression(parent);
+  return goesOn && parent.expression === node ? chainFrom(parent) : node;
+}
+
+/** What stands in place of a node, as ranges of the file and their replacements; its host is itself if not said. */
+function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string; host?: TypeScript.Node }[] {
   if (ts.isBinaryExpression(node)) {
     const others = operators[node.operatorToken.kind] ?? [];
     const kind = node.operatorToken.kind;
     const sides = kind === SyntaxKind.QuestionQuestionToken ? [node.right.getText(), `(${node.left.getText()})!`] : [];
     return [
-      ...others.map((to) => ({ of: node.operatorToken, to })),
+      ...others.map((to) => ({ of: node.operatorToken, to, host: node })),
       ...sides.map((to) => ({ of: node, to: `(${to})` })),
     ];
   }
@@ -59,12 +81,12 @@ function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string 
   if (node.kind === SyntaxKind.TrueKeyword) return [{ of: node, to: "false" }];
   if (node.kind === SyntaxKind.FalseKeyword) return [{ of: node, to: "true" }];
   if (ts.isNumericLiteral(node)) return [{ of: node, to: `(${node.getText()} + 1)` }];
-  if (ts.isExpressionStatement(node)) return [{ of: node, to: ";" }];
+  if (ts.isExpressionStatement(node)) return [{ of: node.expression, to: "undefined" }];
   if (ts.isPropertyAccessExpression(node)) {
     const to = Object.hasOwn(methods, node.name.text) ? methods[node.name.text] : undefined;
-    return to === undefined ? [] : [{ of: node.name, to }];
+    return to === undefined ? [] : [{ of: node.name, to, host: chainFrom(node) }];
   }
-  if (ts.isSpreadElement(node) && ts.isArrayLiteralExpression(node.parent)) return [{ of: node, to: "...[]" }];
+  if (ts.isSpreadElement(node) && ts.isArrayLiteralExpression(node.parent)) return [{ of: node.expression, to: "[]" }];
   return [];
 }
 
@@ -75,27 +97,54 @@ const isLeftAlone = (node: TypeScript.Node): boolean =>
   ts.isTypeAliasDeclaration(node) ||
   (ts.isCallExpression(node) && /\.(?:meta|describe)$|^(?:log|work\.log)\./.test(node.expression.getText()));
 
+/** The text of the expression around a mistake, with the mistake in it. */
+const wrongHost = (source: string, { start, end, to, host }: Pick<Mutant, "start" | "end" | "to" | "host">): string =>
+  source.slice(host.start, start) + to + source.slice(end, host.end);
+
 /** All mutants of a TypeScript source. */
 export function mutantsOf(source: string): Mutant[] {
   const file = ts.createSourceFile("a.ts", source, ts.ScriptTarget.Latest, true);
   const found: Mutant[] = [];
-  const visit = (node: TypeScript.Node): void => {
+  const rangeOf = (node: TypeScript.Node): Range => ({ start: node.getStart(file), end: node.getEnd() });
+  const visit = (node: TypeScript.Node, isStatic: boolean): void => {
     if (isLeftAlone(node)) {
       // What a schema is described by ends the chain that says what it takes.
-      if (ts.isCallExpression(node)) visit(node.expression);
+      if (ts.isCallExpression(node)) visit(node.expression, isStatic);
       return;
     }
-    for (const { of, to } of replacements(node)) {
-      const [start, end] = [of.getStart(file), of.getEnd()];
+    for (const { of, to, host = of } of replacements(node)) {
+      const { start, end } = rangeOf(of);
       const { line } = file.getLineAndCharacterOfPosition(start);
-      found.push({ start, end, line: line + 1, from: source.slice(start, end), to });
+      const one = { start, end, line: line + 1, from: source.slice(start, end), to, host: rangeOf(host), isStatic };
+      const name = `${source.slice(one.host.start, one.host.end)} → ${wrongHost(source, one)}`.replaceAll(/\s+/g, " ");
+      found.push({ ...one, name });
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, (child) => visit(child, isStatic && !ts.isFunctionLike(node)));
   };
-  visit(file);
+  visit(file, true);
   return found;
 }
 
-/** The source with a mutant's mistake in it. */
-export const mutated = (source: string, { start, end, to }: Mutant): string =>
-  source.slice(0, start) + to + source.slice(end);
+/**
+ * The source with all of these mistakes in it. `globalThis.isMutant` is asked with the number of a mistake whenever its place is
+ * run, and chooses: the code is right where it answers false.
+ */
+export function withSwitches(source: string, numbered: readonly (Mutant & { id: number })[]): string {
+  const hosts = [...Map.groupBy(numbered, ({ host }) => `${host.start} ${host.end}`).values()]
+    // Outer ones first.
+    .toSorted(([a], [b]) => (a && b ? a.host.start - b.host.start || b.host.end - a.host.end : 0));
+  /** The text of a range, with the switches of the hosts in it from a place of the list on. */
+  const textOf = ({ start, end }: Range, first: number): string => {
+    const parts: string[] = [];
+    let at = start;
+    for (const [index, mutants] of hosts.entries()) {
+      const host = mutants[0]?.host;
+      if (index < first || !host || host.start < at || host.end > end) continue;
+      const wrong = mutants.map((one) => `globalThis.isMutant(${one.id}) ? (${wrongHost(source, one)}) : `);
+      parts.push(source.slice(at, host.start), `(${wrong.join("")}(${textOf(host, index + 1)}))`);
+      at = host.end;
+    }
+    return parts.join("") + source.slice(at, end);
+  };
+  return textOf({ start: 0, end: source.length }, 0);
+}

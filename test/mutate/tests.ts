@@ -3,22 +3,39 @@ import { dirname, join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** What holds every route to the same promises notices mistakes in the core that all routes go through. */
-const ofAllRoutes = ["test/routes.test.ts", "test/tenants.test.ts"];
+/** Tests that notice mistakes in all of the core, and take a minute. */
+export const slow: readonly string[] = [
+  "test/routes.test.ts",
+  "test/tenants.test.ts",
+  "test/contract.test.ts",
+  "test/shared/auth/decisions.test.ts",
+  "test/shared/core/etag.test.ts",
+  "test/shared/http/idempotency.test.ts",
+  "test/functions/code/callable-functions.test.ts",
+];
+
+/** Folders and files of tests that are about a source besides those of its own name. */
 const further: Readonly<Record<string, readonly string[]>> = {
-  "shared/http/authorize.ts": ["test/functions/auth", "test/functions/workspaces", "test/functions/tags"],
-  "shared/auth": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
-  "shared/idempotency": [
-    "test/shared/http/idempotency.test.ts",
+  "shared/http/authorize.ts": [
+    "test/functions/auth/authorizations",
     "test/functions/workspaces",
-    "test/functions/credentials",
+    "test/functions/accounts",
+    "test/functions/me",
+    "test/functions/code/functions-route.test.ts",
   ],
-  "shared/http/input.ts": ["test/shared/http/input.test.ts", "test/contract.test.ts"],
+  "shared/access/": ["test/functions/auth"],
+  "shared/accounts/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
+  "shared/grants/": ["test/functions/auth"],
+  "shared/auth/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
+  "shared/http/idempotency": ["test/shared/http/idempotency-answers.test.ts", "test/functions/workspaces"],
+  "shared/http/input.ts": ["test/shared/http/words.test.ts", "test/functions/workspaces"],
   "shared/http/invoke.ts": [
-    "test/shared/rate-limits",
+    "test/shared/http/authorize.test.ts",
+    "test/shared/http/lambda.test.ts",
     "test/functions/workspaces",
     "test/functions/me",
     "test/functions/audit",
+    "test/functions/code/public-functions.test.ts",
   ],
   "shared/mail/credentials": ["test/functions/credentials"],
   "shared/dedicated-ips": ["test/functions/dedicated-ips"],
@@ -26,16 +43,15 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/billing": ["test/functions/billing"],
   "shared/ledger": ["test/shared/billing", "test/functions/billing"],
   "shared/rate-limits": ["test/shared/rate-limits", "test/shared/http/lambda.test.ts", "test/infra/operator"],
-  "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit", "test/lists"],
+  "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit"],
 };
 
-/** The tests that may notice a mistake in a file, in the order in which they are tried. */
-export function testsOf(file: string): string[][] {
+/** The tests that are about a file and what is around it. */
+export function testsOf(file: string): string[] {
   const near = [
     `test/${file.replace(/\.ts$/, ".test.ts")}`,
     ...(dirname(file) === "shared" ? [] : [`test/${dirname(file)}`]),
   ];
   const more = Object.entries(further).flatMap(([path, tests]) => (file.startsWith(path) ? tests : []));
-  const isThere = (path: string): boolean => existsSync(join(root, path));
-  return [near, more, ofAllRoutes].map((tests) => tests.filter(isThere)).filter((tests) => tests.length > 0);
+  return [...near, ...more].filter((path) => existsSync(join(root, path)));
 }

@@ -102,7 +102,7 @@ export const StoredGroup = z.object({
 export type StoredGroup = z.output<typeof StoredGroup>;
 
 /** The specified group, from what is stored of it, what all groups hold, and the names of those above it. */
-function groupView(
+export function groupView(
   group: StoredGroup,
   record: GroupsRecord,
   nameOf: (id: string) => string,

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { routes } from "../../../functions/routes.ts";
 import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
-import { parseInput } from "../../../shared/http/input.ts";
+import { fromStrings, parseInput, type RawInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
 
 const parts = { params: "path", query: "query", body: "body" } as const;
@@ -34,26 +34,150 @@ describe("what is required and left out is told as missing, whatever its type", 
   });
 });
 
-describe("a long name of somebody else's making is told by its first hundred characters", () => {
-  const told = (shape: object, body: unknown): unknown[] => {
-    const route = { method: "POST", access: "write", params: z.object({}), query: z.object({}), body: shape } as Route;
-    try {
-      parseInput(route, { params: {}, query: {}, body });
-    } catch (error) {
-      if (error instanceof InvalidInput) return error.errors.map(({ loc }) => loc);
-      throw error;
-    }
+/** A route that takes this body, and whatever else is given. */
+const routeOf = (body: z.ZodObject, more: object = {}): Route =>
+  ({ method: "POST", access: "write", params: z.object({}), query: z.object({}), body, ...more }) as Route;
+const sent = (more: Partial<RawInput>): RawInput => ({ params: {}, query: {}, body: {}, ...more });
+
+/** What is told of an input; nothing where it is taken. */
+function told(route: Route, raw: Partial<RawInput>): ValidationError[] {
+  try {
+    parseInput(route, sent(raw));
     return [];
-  };
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.errors;
+    throw error;
+  }
+}
+
+describe("a long name of somebody else's making is told by its first hundred characters", () => {
+  const placesOf = (shape: z.ZodObject, body: unknown) => told(routeOf(shape), { body }).map(({ loc }) => loc);
   test.each([
     [100, "a".repeat(100)],
     [101, `${"a".repeat(100)}…`],
     [100_000, `${"a".repeat(100)}…`],
   ])("of %i characters", (length, shown) => {
     const name = "a".repeat(length);
-    expect(told(z.strictObject({}), { [name]: 1 })).toEqual([["body", shown]]);
-    expect(told(z.object({ map: z.record(z.string(), z.int()) }), { map: { [name]: "x" } })).toEqual([
+    expect(placesOf(z.strictObject({}), { [name]: 1 })).toEqual([["body", shown]]);
+    expect(placesOf(z.object({ map: z.record(z.string(), z.int()) }), { map: { [name]: "x" } })).toEqual([
       ["body", "map", shown],
     ]);
+  });
+});
+
+describe("of a request that is wrong in many places", () => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, 1]));
+  const shape = z.object({ a: z.strictObject({}), b: z.strictObject({}), c: z.string() });
+  test.each([
+    [60, 39, 100],
+    [60, 40, 100],
+    [60, 60, 100],
+    [150, 150, 100],
+    [3, 4, 8],
+  ])("with %i unknown members here and %i there, a hundred at most are told", (here, there, count) => {
+    const errors = told(routeOf(shape), { body: { a: members(here), b: members(there), c: 1 } });
+    expect(errors).toHaveLength(count);
+    expect(errors.slice(0, 3).map(({ loc }) => loc)).toEqual([0, 1, 2].map((index) => ["body", "a", `m${index}`]));
+  });
+
+  test("a place in an array is told by its number, and one in an object by its name", () => {
+    const list = z.object({ list: z.array(z.record(z.string(), z.int())) });
+    expect(told(routeOf(list), { body: { list: [{ 1: 1 }, { 2: "x" }] } })[0]?.loc).toEqual(["body", "list", 1, "2"]);
+  });
+
+  test("each part is told with its place", () => {
+    const route = routeOf(shape, { params: z.object({ id: z.int() }), query: z.object({ q: z.int() }) });
+    expect(told(route, { params: { id: "x" }, query: { q: "x" }, body: null }).map(({ loc }) => loc)).toEqual([
+      ["path", "id"],
+      ["query", "q"],
+      ["body"],
+    ]);
+  });
+});
+
+test.each([
+  ["number_type", z.int(), "1"],
+  ["string_type", z.string(), null],
+  ["string_pattern_mismatch", z.string().regex(/^a$/), "b"],
+  ["uuid_parsing", z.uuid(), "b"],
+  ["enum", z.enum(["a"]), "b"],
+  ["string_too_short", z.string().min(2), "b"],
+  ["too_short", z.array(z.int()).min(1), []],
+  ["greater_than_equal", z.int().min(2), 1],
+  ["string_too_long", z.string().max(1), "bb"],
+  ["too_long", z.array(z.int()).max(0), [1]],
+  ["less_than_equal", z.int().max(0), 1],
+  ["value_error", z.string().refine(() => false), "b"],
+  ["own", z.string().refine(() => false, { params: { type: "own" } }), "b"],
+  ["value_error", z.string().refine(() => false, { params: { type: 1 } }), "b"],
+  ["value_error", z.int().multipleOf(2), 1],
+  ["missing", z.string(), undefined],
+  ["missing", z.enum(["a"]), undefined],
+  ["missing", z.union([z.string(), z.int()]), undefined],
+  ["value_error", z.union([z.string(), z.int()]), null],
+  ["value_error", z.unknown().refine(() => false), undefined],
+])("a mistake has a type of the specification's kind: %s", (type, schema, value) => {
+  expect(told(routeOf(z.object({ a: schema })), { body: { a: value } })).toMatchObject([{ loc: ["body", "a"], type }]);
+});
+
+describe("the header fields that a route honours", () => {
+  const none = z.object({});
+  const headersOf = (more: object, raw: Partial<RawInput>) => parseInput(routeOf(none, more), sent(raw)).headers;
+  const etag = () => "";
+
+  test("an idempotency key counts for a POST, and is as good as not sent to another route", () => {
+    const headers = { "idempotency-key": "k" };
+    expect(headersOf({ method: "POST", access: "read" }, { headers })).toEqual({ idempotencyKey: "k" });
+    expect(headersOf({ method: "PATCH" }, { headers })).toEqual({});
+    expect(headersOf({ method: "PATCH" }, { headers: { "idempotency-key": "a b" } })).toEqual({});
+  });
+
+  test("a program's key counts for every write, and for no read", () => {
+    expect(headersOf({ method: "PATCH", access: "write" }, { callKey: "c" })).toEqual({ idempotencyKey: "c" });
+    expect(headersOf({ method: "GET", access: "read" }, { callKey: "c" })).toEqual({});
+  });
+
+  test.each(["", "a b", "ä", "\u007f", "a".repeat(256)])("the key %j is refused", (key) => {
+    expect(told(routeOf(none), { headers: { "idempotency-key": key } })).toMatchObject([
+      { loc: ["header", "idempotency-key"], type: "value_error" },
+    ]);
+  });
+
+  test.each(["!", "~", "a".repeat(255)])("the key %j is taken", (key) => {
+    expect(headersOf({}, { headers: { "idempotency-key": key } })).toEqual({ idempotencyKey: key });
+  });
+
+  test("a condition counts where there is an entity tag, and is refused there when it is malformed", () => {
+    expect(headersOf({ etag }, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { of: etag } });
+    expect(headersOf({}, { headers: { "if-match": "a" } })).toEqual({});
+    expect(headersOf({ etag }, {})).toEqual({});
+    expect(told(routeOf(none, { etag }), { headers: { "if-match": "a" } })).toMatchObject([
+      { loc: ["header", "if-match"], type: "value_error" },
+    ]);
+  });
+});
+
+describe("the strings of a URL", () => {
+  const shape = z.object({
+    count: z.number().int().optional().default(1),
+    size: z.int().nullable(),
+    is: z.boolean().optional(),
+    name: z.string(),
+  });
+  test.each([
+    ["count=7&size=8", { count: 7, size: 8 }],
+    ["count=-7&size=0", { count: -7, size: 0 }],
+    ["count=1e3&size=07", { count: "1e3", size: "07" }],
+    ["count=&size=%207", { count: "", size: " 7" }],
+    ["is=true", { is: true }],
+    ["is=false", { is: false }],
+    ["is=TRUE", { is: "TRUE" }],
+    ["is=1", { is: "1" }],
+    ["name=7&other=7", { name: "7", other: "7" }],
+    ["name=true&toString=true&__proto__=7", { name: "true", toString: "true" }],
+    ["count=1&count=x&is=true", { count: [1, "x"], is: true }],
+    ["count=9007199254740992&size=12345678901234567", { count: 9_007_199_254_740_992, size: "12345678901234567" }],
+  ])("%s is read as the types that are declared", (query, read) => {
+    expect(fromStrings(shape, new URLSearchParams(query))).toMatchObject(read);
   });
 });

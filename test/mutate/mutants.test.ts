@@ -1,0 +1,35 @@
+import { stripTypeScriptTypes } from "node:module";
+import { runInNewContext } from "node:vm";
+
+import { expect, test } from "vitest";
+
+import { mutantsOf, withSwitches } from "./mutants.ts";
+
+const source = `
+  const limit = 2;
+  const names = ["b", "a"].map((name) => name.startsWith("a") ? "first" : name);
+  function judge(a, b) {
+    const seen = [...names, limit];
+    if (a >= b || !(b < limit)) seen.push(a ?? "none");
+    if (seen.some((one) => one === a && b !== 1)) return [seen.length - 1, Math.min(a, b)];
+    return seen?.map((one) => one).every((one) => one !== 3) ? { a: a + b * 2, is: true } : seen;
+  }
+`;
+const inputs = [undefined, 0, 1, 2, 3].flatMap((a) => [undefined, 1, 2].map((b) => [a, b]));
+
+/** What the source answers to each input; the choice is in force from the beginning. */
+function answersOf(text: string, chosen?: number): string {
+  const told = `${stripTypeScriptTypes(text)}; JSON.stringify(inputs.map(([a, b]) => judge(a, b)))`;
+  return runInNewContext(told, { inputs, isMutant: (id: number) => id === chosen }) as string;
+}
+
+test("a source with switches is right while none is chosen, and makes exactly the mistake that is", () => {
+  const mutants = mutantsOf(source).map((mutant, id) => ({ ...mutant, id }));
+  const switched = withSwitches(source, mutants);
+  const right = answersOf(source);
+  expect(answersOf(switched)).toBe(right);
+  const wrong = mutants.map(({ start, end, to }) => source.slice(0, start) + to + source.slice(end));
+  expect(mutants.map(({ id }) => answersOf(switched, id))).toEqual(wrong.map((text) => answersOf(text)));
+  expect(new Set(wrong.map((text) => answersOf(text))).size).toBeGreaterThan(20);
+  expect(mutants.filter(({ isStatic }) => isStatic).map(({ from }) => from)).toEqual(["2"]);
+});

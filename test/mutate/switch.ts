@@ -1,0 +1,25 @@
+/*
+ * Loaded before anything else by the process that runs the tests: which of the mistakes in its sources is chosen, and
+ * which of their places have been run.
+ */
+declare global {
+  var isMutant: (id: number) => boolean;
+}
+
+export type Switch = { mutant: number | undefined };
+export type Reached = { reached: number[] };
+
+let chosen: number | undefined;
+const reached = new Set<number>();
+
+globalThis.isMutant = (id) => {
+  reached.add(id);
+  return id === chosen;
+};
+
+process.on("message", (message: object) => {
+  if (!("mutant" in message)) return;
+  chosen = (message as Switch).mutant;
+  process.send?.({ reached: [...reached] } satisfies Reached);
+  reached.clear();
+});

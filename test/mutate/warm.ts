@@ -1,0 +1,152 @@
+import type { ChildProcess } from "node:child_process";
+import { join } from "node:path";
+
+import { createVitest, ForksPoolWorker, type PoolOptions, type PoolWorker, type Reporter } from "vitest/node";
+
+// The surroundings of the tests are started here, and load sources as well.
+import "./switch.ts";
+import type { Reached, Switch } from "./switch.ts";
+
+type Request = Parameters<PoolWorker["send"]>[0];
+type Heard = (message: unknown) => void;
+
+/** How long one file of tests may take: a mistake that makes it take longer is noticed. */
+const limitMs = 180_000;
+
+/** What one run of a file of tests showed, and the mistakes whose places it ran. */
+type Run = { passed: boolean; tookMs: number; reached: number[] };
+
+/** Runs files of tests in one process, which has everything loaded and has one mistake at a time, or none. */
+export type Warm = {
+  /** The files of tests below these paths. */
+  testsBelow: (paths: readonly string[]) => Promise<string[]>;
+  /** Runs one file, with a mistake or without; it is given up at the first test that fails. */
+  run: (file: string, mutant?: number) => Promise<Run>;
+  /** Ends the process: the next file is run by a new one. */
+  cool: () => Promise<void>;
+  close: () => Promise<void>;
+};
+
+/** The process of the tests, which stays from one run of vitest to the next. */
+class Keeper {
+  child: ChildProcess | undefined;
+  /** What the process is told when it starts. */
+  chosen: Switch = { mutant: undefined };
+
+  /** Tells it which mistake it has from here on, and answers the mistakes whose places it ran so far. */
+  async tell(chosen: Switch): Promise<number[]> {
+    this.chosen = chosen;
+    const { child } = this;
+    if (!child) return [];
+    return new Promise((settle) => {
+      const end = (reached: number[]): void => {
+        child.off("message", heard).off("exit", gone);
+        settle(reached);
+      };
+      const heard = (message: object): void => {
+        if ("reached" in message) end((message as Reached).reached);
+      };
+      const gone = (): void => end([]);
+      child.on("message", heard).on("exit", gone);
+      child.send(chosen);
+    });
+  }
+
+  async end(): Promise<void> {
+    const { child } = this;
+    if (!child) return;
+    const gone = new Promise((settle) => child.once("exit", settle));
+    child.kill("SIGKILL");
+    await gone;
+  }
+}
+
+/** Vitest's own process for tests, but for its end: the first one is kept, and taken for every further run. */
+class Kept extends ForksPoolWorker {
+  readonly #keeper: Keeper;
+  readonly #isNew: boolean;
+  readonly #heard = new Set<Heard>();
+
+  constructor(options: PoolOptions, keeper: Keeper) {
+    super({ ...options, execArgv: [...options.execArgv, "--import", join(import.meta.dirname, "switch.ts")] });
+    this.#keeper = keeper;
+    this.#isNew = keeper.child === undefined;
+    Object.assign(this, { _fork: keeper.child });
+  }
+
+  override on(event: string, heard: Heard): void {
+    super.on(event, heard);
+    if (event === "message") this.#heard.add(heard);
+  }
+
+  override off(event: string, heard: Heard): void {
+    super.off(event, heard);
+    if (event === "message") this.#heard.delete(heard);
+  }
+
+  override async start(): Promise<void> {
+    if (!this.#isNew) return;
+    await super.start();
+    const { _fork: child } = this as unknown as { _fork: ChildProcess };
+    const keeper = this.#keeper;
+    keeper.child = child.setMaxListeners(0).once("exit", () => {
+      keeper.child = undefined;
+    });
+    child.send(keeper.chosen);
+  }
+
+  override async stop(): Promise<void> {}
+
+  /** What would end the process, or start it a second time, is answered in its place. */
+  override send(message: Request): void {
+    const type = message.type === "stop" ? "stopped" : message.type === "start" && !this.#isNew ? "started" : undefined;
+    if (type === undefined) return super.send(message);
+    setImmediate(() => {
+      for (const heard of this.#heard) heard({ type, __vitest_worker_response__: true });
+    });
+  }
+}
+
+const silent: Reporter = {};
+
+/** Opens vitest on a copy of the project whose sources have switches in them. */
+export async function openWarm(copy: string): Promise<Warm> {
+  const keeper = new Keeper();
+  const pool = { name: "kept", createPoolWorker: (options: PoolOptions) => new Kept(options, keeper) };
+  const vitest = await createVitest("test", {
+    root: copy,
+    watch: true,
+    project: ["together"],
+    pool,
+    maxWorkers: 1,
+    bail: 1,
+    reporters: [silent],
+  });
+  await vitest.standalone();
+  const [project] = vitest.projects;
+  const specificationsOf = (file: string) => (project ? [project.createSpecification(join(copy, file))] : []);
+  const run = async (file: string, mutant?: number): Promise<Run> => {
+    await keeper.tell({ mutant });
+    const start = performance.now();
+    const timer = setTimeout(() => void keeper.end(), limitMs);
+    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specificationsOf(file));
+    clearTimeout(timer);
+    const tookMs = performance.now() - start;
+    // What vitest answers holds the modules of earlier runs as well.
+    const tests = testModules.find(({ moduleId }) => moduleId === join(copy, file));
+    const passed = unhandledErrors.length === 0 && tests?.state() === "passed";
+    return { passed, tookMs, reached: await keeper.tell({ mutant: undefined }) };
+  };
+  return {
+    testsBelow: async (paths) => {
+      const found = await vitest.globTestSpecifications([...paths]);
+      return found.map(({ moduleId }) => moduleId.slice(copy.length + 1));
+    },
+    run,
+    cool: () => keeper.end(),
+    close: async () => {
+      await keeper.end();
+      await vitest.close();
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+
+import { route as getWorkspace } from "../../../functions/workspaces/get.ts";
+import { route as listWorkspaces } from "../../../functions/workspaces/list.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { authorize } from "../../../shared/http/authorize.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { uniqueName } from "../../support/domains.ts";
+import { mailed, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { request, type Answer } from "../../support/request.ts";
+import {
+  newAccount,
+  newMember,
+  newSuperAdmin,
+  newUser,
+  testTable,
+  type Account,
+  type User,
+} from "../../support/world.ts";
+
+const nobodys = "99999999-9999-4999-8999-999999999999";
+
+const call = ({ id, owner }: Account, method: string, path: string, body?: unknown, as: User = owner) =>
+  request(method, `/v1/public/accounts/${id}/${path}`, {
+    token: as.token,
+    ...(body === undefined ? {} : { body }),
+  });
+
+describe("what a stranger's link is about", () => {
+  const pressed = async (status: "past_due" | "suspended" | "closed") => {
+    const account = await newAccount();
+    const rule = await ruleTo(account, stranger());
+    const { token } = await mailed(account, rule);
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    const answer = await press(token);
+    return [answer.status, (await ruleNow(account, rule.id))?.verification_state];
+  };
+
+  test("is served while its account owes something", async () => {
+    expect(await pressed("past_due")).toEqual([200, "verified"]);
+  });
+
+  test.each(["suspended", "closed"] as const)("is not there while its account is %s", async (status) => {
+    expect(await pressed(status)).toEqual([422, "pending"]);
+  });
+});
+
+describe("a thing that is not there, for who holds what it takes everywhere,", () => {
+  const placeOf = ({ status, body }: Answer) => [status, body.detail[0].loc ?? body.code];
+
+  test("is a 404 in the path, and a 422 at its place elsewhere", async () => {
+    const account = await newAccount();
+    const gone = await call(account, "GET", `workspaces/${nobodys}`);
+    expect([gone.status, gone.body.code]).toEqual([404, "not_found"]);
+    const domain = { name: uniqueName(), workspace_id: nobodys };
+    expect(placeOf(await call(account, "POST", "domains", domain))).toEqual([422, ["body", "workspace_id"]]);
+    const credential = { name: "App", generate: true, domain: nobodys };
+    expect(placeOf(await call(account, "POST", "credentials", credential))).toEqual([422, ["body", "domain"]]);
+  });
+});
+
+describe("what is about the account as a whole", () => {
+  test("is refused with the capability, and not hidden, to who holds that on a part only", async () => {
+    const account = await newAccount();
+    const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
+    const scope = { type: "workspace" as const, id: workspace.id };
+    const member = await newMember(account, { capability: "credential.manage", scope });
+    const refused = await call(account, "POST", "credentials", { name: "App", generate: true }, member);
+    expect(refused).toMatchObject({ status: 403, body: { required_capability: "credential.manage" } });
+    const body = { name: "App", generate: true, workspace_id: nobodys };
+    expect((await call(account, "POST", "credentials", body, member)).status).toBe(422);
+  });
+
+  test("is a super admin's, and not there for a stranger", async () => {
+    const account = await newAccount();
+    expect((await call(account, "GET", "workspaces", undefined, await newSuperAdmin())).status).toBe(200);
+    expect((await call(account, "GET", "workspaces", undefined, newUser())).status).toBe(404);
+  });
+});
+
+test("a stranger's call of a program is answered as it was, also when the link's account is suspended since", async () => {
+  const account = await newAccount();
+  const { token } = await mailed(account, await ruleTo(account, stranger()));
+  const someone = newUser();
+  const code = `forwarding.verify(token="${token}")\nworkspaces.list(account_id="${account.id}")`;
+  const send = () =>
+    request("POST", "/v1/public/a2a", {
+      token: someone.token,
+      headers: { "idempotency-key": "k" },
+      body: { request_id: "r", session_id: "s", code },
+    });
+  const first = await send();
+  expect(first.body.responses).toMatchObject([{ status: "completed" }, { status: "failed" }]);
+  await setAccountStatus(testTable(), account.id, "suspended", new Date());
+  expect((await send()).body.responses[0]).toEqual(first.body.responses[0]);
+});
+
+describe("what it costs to decide", () => {
+  /** How many calls of the table it takes. */
+  async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    const principal = { type: "user" as const, id, email: "", groups: [] };
+    const input = { params: { account_id: account.id, ...params }, query: {}, body: {}, headers: {} };
+    await authorize(route, input, principal, testTable(usage));
+    return usage.calls;
+  }
+
+  test("is one call for who sees all of a list, and another one, for a super admin's record, for who sees a part", async () => {
+    const account = await newAccount();
+    const whole = await newMember(account, { capability: "workspace.view" });
+    const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
+    expect(await callsFor(listWorkspaces, account, account.owner)).toBe(1);
+    expect(await callsFor(listWorkspaces, account, whole)).toBe(1);
+    expect(await callsFor(listWorkspaces, account, part)).toBe(2);
+  });
+
+  test("is no more for the thing that it is about, however narrow the grant is that suffices", async () => {
+    const account = await newAccount();
+    const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
+    const params = { workspace_id: workspace.id };
+    const scope = { type: "workspace" as const, id: workspace.id };
+    const member = await newMember(account, { capability: "workspace.view", scope });
+    expect(await callsFor(getWorkspace, account, member, params)).toBe(1);
+    expect(await callsFor(getWorkspace, account, await newSuperAdmin(), params)).toBe(3);
+  });
+});
+
+test("a query that names as many accounts as an id has characters is refused like one that names two", async () => {
+  for (const count of [2, 36]) {
+    const query = Array.from({ length: count }, () => `account_id=${nobodys}`).join("&");
+    const { status, body } = await request("GET", `/v1/public/functions?${query}`, { token: newUser().token });
+    expect([status, body.detail[0].loc]).toEqual([422, ["query", "account_id"]]);
+  }
+});
+
+test("a query may name the account that it is about, and is decided by what its caller is there", async () => {
+  const account = await newAccount();
+  const ask = ({ token }: User) => request("GET", `/v1/public/functions?account_id=${account.id}`, { token });
+  expect((await ask(newUser())).status).toBe(404);
+  const viewer = await ask(await newMember(account, { role: "viewer" }));
+  const names = viewer.body.functions.map(({ name }: { name: string }) => name);
+  expect(names).toContain("workspaces.get");
+  expect(names).not.toContain("workspaces.delete");
+});

@@ -1,0 +1,199 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+
+import { answerOf, claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const start = Date.parse("2026-03-01T00:00:00.250Z");
+const dayMs = 86_400_000;
+const leaseMs = 30_000;
+
+type Keyed = Parameters<typeof claimKey>[1];
+
+/** A table of its own, and requests of one caller with one key. */
+function scene() {
+  const table = openMemoryTable(createMemoryStore());
+  const output = z.object({ id: z.string(), secret: z.string().optional() });
+  const route = { name: "toys.make", method: "POST", output, kept: true, shownOnce: [] } as unknown as Keyed["route"];
+  const principal = { type: "user" as const, id: "u", email: "", groups: [] };
+  const keyed = (afterMs: number, more: object = {}): Keyed => ({
+    principal,
+    route,
+    key: "k",
+    input: { params: {}, query: {}, body: { name: "a" } },
+    now: new Date(start + afterMs),
+    ...more,
+  });
+  const claim = async (afterMs: number, more: object = {}) => {
+    const claimed = await claimKey(table, keyed(afterMs, more));
+    if ("replay" in claimed) throw new Error("it was answered");
+    return claimed;
+  };
+  return {
+    table,
+    route,
+    keyed,
+    claim,
+    /** Claims the key and stores an answer. */
+    done: async (more: object = {}, answer: object = { id: "first" }) => {
+      const claimed = await claim(0, more);
+      await table.attempt(claimed.settle(answer));
+      return claimed;
+    },
+    claimed: (afterMs: number, more: object = {}) => claimKey(table, keyed(afterMs, more)),
+    answer: (afterMs: number, more: object = {}) => answerOf(table, keyed(afterMs, more)),
+    found: (afterMs: number, more: object = {}) => findAnswer(table, keyed(afterMs, more)),
+  };
+}
+
+const other = { input: { params: {}, query: {}, body: { name: "b" } } };
+const inFlight = { code: "idempotency_in_flight", extras: { retry_after: 1 } };
+const usedOtherwise = { errors: [{ loc: ["header", "idempotency-key"], type: "idempotency_key_reused" }] };
+const shownBefore = { code: "secret_already_shown" };
+
+describe("while the first request runs", () => {
+  test("the same one is told so, and runs again once the lease is over", async () => {
+    const { claimed, found, claim } = scene();
+    await claim(0);
+    for (const look of [claimed, found]) await expect(look(leaseMs - 1)).rejects.toMatchObject(inFlight);
+    expect(await found(leaseMs)).toBeUndefined();
+    expect(await claimed(leaseMs)).toHaveProperty("settle");
+  });
+
+  test("another one is refused, before the lease is over and after", async () => {
+    const { claimed, found, claim } = scene();
+    await claim(0);
+    for (const afterMs of [0, leaseMs]) {
+      for (const look of [claimed, found]) await expect(look(afterMs, other)).rejects.toMatchObject(usedOtherwise);
+    }
+  });
+
+  test("there is no answer yet to look up, for either", async () => {
+    const { answer, claim } = scene();
+    expect(await answer(0)).toBeUndefined();
+    await claim(0);
+    expect([await answer(0), await answer(leaseMs), await answer(0, other)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("a request that takes over goes by the same id as the first, and any later one by another", async () => {
+    const { claimed, claim } = scene();
+    const first = await claim(0);
+    const second = await claim(leaseMs);
+    const third = await claim(2 * leaseMs);
+    expect([second.id, third.id]).toEqual([first.id, first.id]);
+    await third.release();
+    expect((await claim(2 * leaseMs)).id).not.toBe(first.id);
+    await expect(claimed(2 * leaseMs)).rejects.toMatchObject(inFlight);
+  });
+
+  test("one that lapses is free for the same request at once, and one that was let go for any", async () => {
+    const { claim, claimed } = scene();
+    await (await claim(0)).lapse();
+    await expect(claimed(0, other)).rejects.toMatchObject(usedOtherwise);
+    await (await claim(0)).release();
+    await claim(0, other);
+  });
+});
+
+describe("an answer", () => {
+  test("is found by the same request, as long as a day, and by no other one", async () => {
+    const { done, claimed, found, answer } = scene();
+    await done();
+    for (const afterMs of [0, dayMs - 1]) {
+      expect(await claimed(afterMs)).toEqual({ replay: { id: "first" } });
+      expect(await found(afterMs)).toMatchObject({ replay: { id: "first" } });
+      expect(await answer(afterMs)).toMatchObject({ replay: { id: "first" } });
+    }
+    for (const look of [claimed, found]) await expect(look(0, other)).rejects.toMatchObject(usedOtherwise);
+    expect(await answer(0, other)).toBeUndefined();
+    expect([await found(dayMs), await answer(dayMs)]).toEqual([undefined, undefined]);
+    expect(await claimed(dayMs)).toHaveProperty("settle");
+  });
+
+  test("is kept as long as is said, and forgotten by the table in the second after that", async () => {
+    const { table, done, answer } = scene();
+    await done({ keptMs: 1_500 });
+    expect([await answer(1_499), await answer(1_500)]).toMatchObject([{ replay: { id: "first" } }, undefined]);
+    const [record] = await table.between("PRINCIPAL#u", "IDEMPOTENCY#", "IDEMPOTENCY#~");
+    expect(record).toMatchObject({ ttl: Math.ceil((start + 1_500) / 1_000), expires_at: start + 1_500 });
+  });
+
+  test("is told with what the thing was in, where that was said", async () => {
+    const [scopes, { done, answer, found }] = [[{ type: "workspace", id: "w" }], scene()];
+    await done({ scopes });
+    expect([await answer(0), await found(0)]).toEqual([
+      { replay: { id: "first" }, scopes },
+      { replay: { id: "first" }, scopes },
+    ]);
+  });
+
+  test("is weighed before it counts, and where it does not count the request runs", async () => {
+    const { done, claimed, found } = scene();
+    await done();
+    const weighed: number[] = [];
+    const weigh = async (chars: number) => void weighed.push(chars);
+    const { length } = JSON.stringify({ id: "first" });
+    expect(await found(0, { weigh })).toBeDefined();
+    expect(await claimed(0, { weigh, counts: async () => true })).toEqual({ replay: { id: "first" } });
+    expect(await claimed(0, { weigh, counts: async () => false })).toHaveProperty("settle");
+    expect(await claimed(leaseMs, { weigh })).toHaveProperty("settle");
+    expect(weighed).toEqual([length, length, length, 0]);
+  });
+
+  test("that is replaced by one that says more is that one, until the key is another request's", async () => {
+    const { done, answer } = scene();
+    const claim = await done();
+    await claim.restate({ id: "more" });
+    expect(await answer(0)).toMatchObject({ replay: { id: "more" } });
+    const more = { id: "more" };
+    await claim.restate(more);
+    expect([claim.isSettledWith(more), claim.isSettledWith({ id: "more" })]).toEqual([true, false]);
+  });
+
+  test("is stored nowhere where a program is not to keep it, or it shows a secret", async () => {
+    const secret = { shownOnce: ["secret"] };
+    for (const [more, answer, message] of [
+      [{ kept: false }, { id: "first" }, /it holds an address that is a key itself/],
+      [secret, { id: "first", secret: "s" }, /a secret that is shown only once/],
+    ] as const) {
+      const { route, done, claimed, found, answer: look } = scene();
+      const given = { route: { ...route, ...more }, inProgram: true };
+      await done(given, answer);
+      for (const ask of [claimed, found, look]) {
+        await expect(ask(0, given)).rejects.toMatchObject({ ...shownBefore, message: expect.stringMatching(message) });
+      }
+    }
+    const { route, done, answer } = scene();
+    const outside = { route: { ...route, kept: false } };
+    await done(outside);
+    expect(await answer(0, outside)).toMatchObject({ replay: { id: "first" } });
+  });
+
+  test("that shows a secret in its second form is not stored any more", async () => {
+    const { route, claim, answer, table } = scene();
+    const given = { route: { ...route, shownOnce: ["secret"] } };
+    const claimed = await claim(0, given);
+    await table.attempt(claimed.settle({ id: "first" }));
+    await claimed.restate({ id: "first", secret: "s" });
+    await expect(answer(0, given)).rejects.toMatchObject(shownBefore);
+  });
+});
+
+test("a claim that was settled is not let go, and one that was taken over settles nothing", async () => {
+  const { done, answer } = scene();
+  const first = await done();
+  await first.release();
+  await first.lapse();
+  expect(await answer(0)).toMatchObject({ replay: { id: "first" } });
+  const late = scene();
+  const [slow] = [await late.claim(0), await late.claim(leaseMs)];
+  expect(await late.table.attempt(slow.settle({ id: "slow" }))).toMatchObject({ done: false });
+});
+
+test("every deletion answers the same, whatever it was settled with", async () => {
+  const { route, claim } = scene();
+  const claimed = await claim(0, { route: { ...route, method: "DELETE", output: z.object({}) } });
+  expect(claimed.isSettledWith({})).toBe(false);
+  claimed.settle(undefined);
+  expect(claimed.isSettledWith({})).toBe(true);
+});

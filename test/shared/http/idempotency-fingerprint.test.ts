@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+
+import { fingerprintOf, requestIdOf } from "../../../shared/http/idempotency.ts";
+
+const of = (body: Record<string, unknown>, key = "k") => fingerprintOf(key, { params: {}, query: {}, body });
+
+test("requests that ask for the same have one fingerprint, whatever the order of their members", () => {
+  const one = of({ a: 1, b: { c: [1, 2], d: null }, e: 2 });
+  expect(of({ e: 2, b: { d: null, c: [1, 2] }, a: 1 })).toBe(one);
+  expect(of({ b: { c: [1, 2], d: null }, e: 2, a: 1 })).toBe(one);
+  for (const other of [
+    { a: 1, b: { c: [2, 1], d: null }, e: 2 },
+    { a: 1, b: { c: { 0: 1, 1: 2 }, d: null }, e: 2 },
+    { a: 1, b: { c: [1, 2] }, e: 2 },
+  ]) {
+    expect(of(other)).not.toBe(one);
+  }
+  expect(of({ a: 1, b: { c: [1, 2], d: null }, e: 2 }, "other")).not.toBe(one);
+});
+
+test("a request goes by its record and by who claimed it first, which earlier versions do not say", () => {
+  const record = { PK: "p", SK: "s" };
+  const ids = [requestIdOf(record, "a"), requestIdOf(record, "b"), requestIdOf(record, undefined)];
+  expect(new Set(ids).size).toBe(3);
+  // As it was for rows that are stored: it names what a payment or a purchase belongs to.
+  expect(ids).toEqual([expect.stringMatching(/^[\w-]{16}$/), expect.stringMatching(/^[\w-]{16}$/), "L4Do5jWVRoQG9F7d"]);
+});

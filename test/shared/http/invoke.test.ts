@@ -1,0 +1,196 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+
+import { Problem } from "../../../shared/core/errors.ts";
+import { invoke, requireHonoured, type Door } from "../../../shared/http/invoke.ts";
+import { defineRoute, type Context, type Route } from "../../../shared/http/route.ts";
+import type { Charge } from "../../../shared/rate-limits/limiter.ts";
+import { codeDoor } from "../../support/code-door.ts";
+import { newUser, testTable } from "../../support/world.ts";
+
+type Run = (context: Context) => Promise<{ id: string }>;
+
+/** What a route does that writes something, and answers with it. */
+const writing = (id: string): Run => {
+  const plan = async () => ({ value: { id }, writes: [], changes: [], housekeeping: true });
+  return (context) => context.commit(plan);
+};
+
+const toy = (run: Run, more: object = {}): Route =>
+  defineRoute({
+    name: "toys.make",
+    method: "POST",
+    path: "/v1/public/toys",
+    summary: "Make a toy",
+    capability: null,
+    open: "It is a toy.",
+    access: "write",
+    output: z.object({ id: z.string() }),
+    run: (_, context) => run(context),
+    ...more,
+  });
+
+const keyed = (key = "k") => ({ params: {}, query: {}, body: {}, headers: { "idempotency-key": key } });
+const plain = { params: {}, query: {}, body: {} };
+const door = (more: Partial<Door> = {}): Door => ({ ...codeDoor(newUser()), ...more });
+
+describe("a key is for a route whose answer is stored with its effect:", () => {
+  test("one that answers something else fails, and its key may be used again", async () => {
+    const at = door();
+    const other = toy(async (context) => ({ ...(await writing("a")(context)) }));
+    await expect(invoke(other, keyed(), at)).rejects.toThrow("toys.make must answer with the value");
+    expect(await invoke(other, plain, at)).toMatchObject({ output: { id: "a" }, replayed: false });
+  });
+
+  test("the same request is answered once more, without being run", async () => {
+    const at = door();
+    let runs = 0;
+    const counted = toy((context) => writing(`run ${(runs += 1)}`)(context));
+    expect(await invoke(counted, keyed(), at)).toMatchObject({ output: { id: "run 1" }, replayed: false });
+    expect(await invoke(counted, keyed(), at)).toMatchObject({ output: { id: "run 1" }, replayed: true });
+  });
+
+  test("an answer that says more than the transaction's value is the one that is kept", async () => {
+    const at = door();
+    const more = toy(async (context) => {
+      await writing("less")(context);
+      return context.answer({ id: "more" });
+    });
+    for (const replayed of [false, true]) {
+      expect(await invoke(more, keyed(), at)).toMatchObject({ output: { id: "more" }, replayed });
+    }
+  });
+});
+
+describe("what failed is tried again", () => {
+  const failing = (error: Error, resumes: boolean, taken: (string | undefined)[]) => {
+    let isFirst = true;
+    return toy(
+      async (context) => {
+        taken.push(context.keyId);
+        if (isFirst) {
+          isFirst = false;
+          throw error;
+        }
+        return writing("done")(context);
+      },
+      { resumes, body: z.object({ as: z.string().optional() }) },
+    );
+  };
+  const outage = new Problem("upstream_unavailable", "Gone.");
+  const refusal = new Problem("limit_reached", "Enough.");
+  const tried = async (error: Error, resumes: boolean) => {
+    const [at, taken] = [door(), [] as (string | undefined)[]];
+    const route = failing(error, resumes, taken);
+    await expect(invoke(route, keyed(), at)).rejects.toBe(error);
+    // Another request with the same key.
+    const other = await invoke(route, { ...keyed(), body: { as: "other" } }, at).then(
+      () => "done",
+      () => "refused",
+    );
+    if (other === "refused") await invoke(route, keyed(), at);
+    return { other, isSame: taken[0] === taken[1] };
+  };
+
+  test("by the same request only, as the same, where it may be done in part", async () => {
+    expect(await tried(outage, true)).toEqual({ other: "refused", isSame: true });
+    expect(await tried(new Error("A mistake"), true)).toEqual({ other: "refused", isSame: true });
+  });
+
+  test("by any request, as another one, where nothing was done", async () => {
+    expect(await tried(refusal, true)).toEqual({ other: "done", isSame: false });
+    expect(await tried(outage, false)).toEqual({ other: "done", isSame: false });
+  });
+});
+
+describe("while nothing may be changed", () => {
+  test("a write is refused with the reason, and a read is answered", async () => {
+    const at = door({ readOnly: "Back at 15:00." });
+    await expect(invoke(toy(writing("a")), plain, at)).rejects.toMatchObject({
+      code: "read_only",
+      message: "Back at 15:00.",
+      extras: { retry_after: 60 },
+    });
+    const read = toy(async () => ({ id: "read" }), { access: "read" });
+    expect(await invoke(read, plain, at)).toMatchObject({ output: { id: "read" } });
+  });
+});
+
+describe("what a call is charged", () => {
+  const params = z.strictObject({ account_id: z.string().optional() });
+  const chargesOf = async (more: object, given: Partial<Door>, account_id?: unknown) => {
+    const charges: Charge[] = [];
+    const charge = async (what: Charge) => void charges.push(what);
+    const raw = { ...plain, params: account_id === undefined ? {} : { account_id } };
+    // Charged, whatever comes of it.
+    await invoke(toy(writing("a"), { params, ...more }), raw, door({ ...given, charge })).catch(() => undefined);
+    return charges.map(({ principalId: _, ...rest }) => rest);
+  };
+  const id = randomUUID().toUpperCase();
+
+  test("is one of its class, in the account it is about, by the one way to write its id", async () => {
+    const one = { class: "default", cost: 1, onlyOwn: false };
+    expect(await chargesOf({}, {})).toEqual([one]);
+    expect(await chargesOf({}, {}, id)).toEqual([{ ...one, accountId: id.toLowerCase() }]);
+    for (const wrong of ["short", `${id}0`, 7]) expect(await chargesOf({}, {}, wrong)).toEqual([one]);
+    expect(await chargesOf({ public: true }, {}, id)).toEqual([one]);
+  });
+
+  test("is nothing where a program has paid, but by an account's own limit, and by classes that it has not", async () => {
+    expect(await chargesOf({}, { paid: true })).toEqual([]);
+    expect(await chargesOf({}, { paid: true }, id)).toMatchObject([{ onlyOwn: true, accountId: id.toLowerCase() }]);
+    expect(await chargesOf({ limit: "search" }, { paid: true })).toEqual([
+      { class: "search", cost: 1, onlyOwn: false },
+    ]);
+  });
+});
+
+describe("who calls a public route", () => {
+  const seen = async (given: Partial<Door>) => {
+    let caller: Context["principal"] | undefined;
+    const route = toy(
+      async ({ principal }) => {
+        caller = principal;
+        return { id: "a" };
+      },
+      { public: true, access: "read" },
+    );
+    await invoke(route, plain, door(given));
+    return caller;
+  };
+
+  test("is told apart by their network, and is nobody to whom anything was granted", async () => {
+    const sourceIp = "2001:db8:1:2:3:4:5:6";
+    expect(await seen({ sourceIp })).toEqual({ type: "user", id: "ip/2001:db8:1:2::/64", email: "", groups: [] });
+    expect(await seen({ sourceIp, paid: false })).toMatchObject({ id: "ip/2001:db8:1:2::/64" });
+  });
+
+  test("is who sends the program in code mode", async () => {
+    const user = newUser();
+    expect(await seen({ ...codeDoor(user), paid: true })).toMatchObject({ id: user.id });
+  });
+});
+
+test("a condition is refused where it is not honoured, and only there", () => {
+  const etag = () => "";
+  const headers = { "if-match": '"a"' };
+  expect(() => requireHonoured({}, { headers })).toThrow(/`If-Match` is not honoured/);
+  for (const [route, sent] of [
+    [{ etag }, { headers }],
+    [{}, { headers: {} }],
+    [{}, {}],
+  ] as [Pick<Route, "etag">, object][]) {
+    expect(() => requireHonoured(route, sent)).not.toThrow();
+  }
+});
+
+test("what a program sends again and is refused now is not answered where it was never done", async () => {
+  const refusal = new Problem("forbidden", "No.");
+  const at = door({ table: testTable() });
+  const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };
+  const route = toy(writing("a"), { subject });
+  await expect(invoke(route, { ...plain, callKey: "c" }, at)).rejects.toBe(refusal);
+  await expect(invoke(route, plain, at)).rejects.toBe(refusal);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+
+import {
+  ceilingOf,
+  chargeOf,
+  costMs,
+  newBucket,
+  noteCharged,
+  noteRefused,
+  remaining,
+  secondsUntilFull,
+  takeAllLeased,
+  takeLeased,
+  waitMs,
+  type Bucket,
+} from "../../../shared/rate-limits/bucket.ts";
+
+/** A request every 100 ms, and 100 at once. */
+const limit = { perMinute: 600, burst: 100 };
+const now = 1_000_000;
+const bucket = (more: Partial<Bucket> = {}): Bucket => ({ ...newBucket(), ...more });
+/** One in which so many requests count. */
+const filled = (count: number, more: Partial<Bucket> = {}) => bucket({ tat: now + count * 100, ...more });
+const leased = (count: number) => ({ leased: count, leasedUntil: now + 1 });
+
+test("a new bucket is empty, and one in which requests count has room for the others", () => {
+  expect([remaining(bucket(), limit, now), secondsUntilFull(bucket(), limit, now)]).toEqual([100, 0]);
+  expect([remaining(filled(30), limit, now), secondsUntilFull(filled(30), limit, now)]).toEqual([70, 3]);
+  expect([remaining(filled(31), limit, now + 50), secondsUntilFull(filled(31), limit, now + 50)]).toEqual([69, 4]);
+  expect([remaining(filled(240), limit, now), secondsUntilFull(filled(240), limit, now)]).toEqual([0, 24]);
+  expect(costMs(limit, 3)).toBe(300);
+});
+
+test("what is owed counts, and what was taken in advance is still there, until it lapses", () => {
+  expect(remaining(filled(30, { owed: 5 }), limit, now)).toBe(65);
+  expect(remaining(filled(30, leased(10)), limit, now)).toBe(80);
+  expect(remaining(filled(30, leased(10)), limit, now + 1)).toBe(70);
+  expect(remaining(filled(5, leased(10)), limit, now)).toBe(100);
+});
+
+describe("what was taken in advance", () => {
+  test("is spent until its time is over, and no further than it goes", () => {
+    const one = filled(0, leased(3));
+    expect([takeLeased(one, 2, now), takeLeased(one, 2, now), takeLeased(one, 1, now)]).toEqual([true, false, true]);
+    expect([one.leased, takeLeased(one, 1, now)]).toEqual([0, false]);
+    expect(takeLeased(filled(0, leased(3)), 1, now + 1)).toBe(false);
+  });
+
+  test("is taken back whole", () => {
+    const one = filled(0, leased(3));
+    expect([takeAllLeased(one), one.leased]).toEqual([3, 0]);
+  });
+
+  test("lasts five seconds from when it was charged", () => {
+    const one = filled(9, { owed: 4 });
+    noteCharged(one, now + 500, 10, now);
+    expect(one).toEqual({ tat: now + 500, owed: 0, leased: 10, leasedUntil: now + 5_000 });
+  });
+});
+
+describe("what one write charges", () => {
+  test("is a tenth of the burst more for one request, while more than half of it is left", () => {
+    expect(chargeOf(filled(49), limit, { cost: 1 }, now)).toEqual({ total: 11, ahead: 10 });
+    expect(chargeOf(filled(50), limit, { cost: 1 }, now)).toEqual({ total: 1, ahead: 0 });
+    expect(chargeOf(filled(0), limit, { cost: 2 }, now)).toEqual({ total: 2, ahead: 0 });
+    expect(chargeOf(bucket(), { perMinute: 60, burst: 15 }, { cost: 1 }, now)).toEqual({ total: 2, ahead: 1 });
+  });
+
+  test("is with what is owed, and without what was taken in advance", () => {
+    expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({ total: 19, ahead: 0 });
+  });
+
+  test("fits up to the burst; what is above it needs a bucket in which nothing else counts", () => {
+    expect(ceilingOf(bucket(), limit, { cost: 20 }, 20, now)).toBe(now + 8_000);
+    expect(ceilingOf(bucket(), limit, { cost: 240 }, 240, now)).toBe(now);
+    expect(ceilingOf(filled(7, leased(5)), limit, { cost: 240, prepaid: 2 }, 235, now)).toBe(now + 700);
+  });
+});
+
+describe("who has to wait", () => {
+  test("waits until there is room for all of it", () => {
+    expect(waitMs(filled(80), limit, { cost: 20 }, now)).toBe(0);
+    expect(waitMs(filled(80), limit, { cost: 21 }, now)).toBe(100);
+    expect(waitMs(filled(80, { owed: 5 }), limit, { cost: 20 }, now)).toBe(500);
+    expect(waitMs(filled(80, leased(10)), limit, { cost: 30 }, now)).toBe(0);
+    expect(waitMs(filled(80), limit, { cost: 500 }, now)).toBe(8_000);
+    expect(waitMs(filled(80), limit, { cost: 500, prepaid: 80 }, now)).toBe(0);
+  });
+
+  test("is let through and owes it, where the table refused for what it had charged in advance only", () => {
+    const one = filled(10, { owed: 2, ...leased(3) });
+    expect(noteRefused(one, limit, { cost: 5 }, now + 6_000, now)).toBe(true);
+    expect(one).toMatchObject({ tat: now + 6_000, owed: 4, leased: 0 });
+  });
+
+  test("is refused where there is no room by the table, whose arrival times only grow", () => {
+    const one = filled(10);
+    expect(noteRefused(one, limit, { cost: 5 }, now + 9_600, now)).toBe(false);
+    expect(one).toMatchObject({ tat: now + 9_600, owed: 0 });
+    const known = filled(50);
+    expect(noteRefused(known, limit, { cost: 5 }, now, now)).toBe(true);
+    expect(known.tat).toBe(now + 5_000);
+  });
+});

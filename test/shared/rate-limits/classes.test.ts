@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+
+import { limitClasses } from "../../../shared/rate-limits/classes.ts";
+
+test("each class lets this many through in a minute and at once, and what a guess or a letter costs is shut when in doubt", () => {
+  const told = Object.entries(limitClasses).map(([name, one]) => [name, one.perMinute, one.burst, one.whenTableFails]);
+  expect(told).toEqual([
+    ["default", 600, 100, "open"],
+    ["sensitive", 60, 30, "closed"],
+    ["search", 120, 40, "open"],
+    ["outbound", 30, 10, "closed"],
+    ["login_address", 60, 60, "closed"],
+    ["login_source", 300, 150, "closed"],
+  ]);
+});

@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { openTable } from "../../../shared/table/table.ts";
+import { testTable } from "../../support/world.ts";
+
+const newKey = () => ({ PK: `TEST#${randomUUID()}`, SK: "s" });
+
+describe("one conditional write", () => {
+  test("is done, and says what an update made of the attributes", async () => {
+    const [table, key] = [testTable(), newKey()];
+    expect(await table.attempt({ put: { ...key, n: 1, of: "a" } })).toEqual({ done: true, updated: {} });
+    const update = { update: key, add: { n: 2 }, set: { of: "b" }, if: { n: 1 } };
+    expect(await table.attempt(update)).toEqual({ done: true, updated: { n: 3, of: "b" } });
+    expect(await table.attempt({ delete: key, if: { n: 3 } })).toEqual({ done: true, updated: {} });
+  });
+
+  test("is not done where its condition fails, and says what strings and numbers stood there", async () => {
+    const [table, key] = [testTable(), newKey()];
+    await table.attempt({ put: { ...key, n: 1, of: "a", is: true, list: [1] } });
+    for (const write of [
+      { put: key, if: "absent" as const },
+      { update: key, set: { n: 2 }, if: { n: 2 } },
+      { delete: key, if: { n: 2 } },
+    ]) {
+      expect(await table.attempt(write)).toEqual({ done: false, found: { ...key, n: "1", of: "a" } });
+    }
+    expect(await table.attempt({ update: newKey(), set: { n: 2 }, if: "present" })).toEqual({ done: false, found: {} });
+  });
+
+  test("is a write: a check alone is none, and what the table refuses otherwise is thrown", async () => {
+    await expect(testTable().attempt({ check: newKey(), if: "present" })).rejects.toThrow("a check alone is no write");
+    const client = { send: async () => Promise.reject(new Error("ours")) };
+    await expect(openTable(client as never, "t").attempt({ put: newKey() })).rejects.toThrow("ours");
+  });
+});

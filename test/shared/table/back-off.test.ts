@@ -1,0 +1,38 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+
+import { backOff, fairBackOff } from "../../../shared/table/failures.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** How long something waits where chance says what it does, without waiting for it. */
+async function waitOf(chance: number, wait: () => Promise<void>): Promise<number> {
+  vi.spyOn(Math, "random").mockReturnValue(chance);
+  let waitedMs = -1;
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(((done: () => void, ms: number) => {
+    waitedMs = ms;
+    done();
+  }) as typeof setTimeout);
+  await wait();
+  return waitedMs;
+}
+
+test("the longest wait doubles from 10 ms to 320 ms, and chance takes any part of it", async () => {
+  const longest = [];
+  for (const attempt of [1, 2, 3, 5, 6, 7, 30]) longest.push(await waitOf(1, () => backOff(attempt)));
+  expect(longest).toEqual([10, 20, 40, 160, 320, 320, 320]);
+  expect(await waitOf(0.25, () => backOff(3))).toBe(10);
+  expect(await waitOf(0, () => backOff(3))).toBe(0);
+});
+
+describe("a fair wait", () => {
+  test("doubles to 640 ms", async () => {
+    const longest = [];
+    for (const attempt of [1, 6, 7, 8, 30]) longest.push(await waitOf(1, () => fairBackOff(attempt, 0, 1_000)));
+    expect(longest).toEqual([10, 320, 640, 640, 640]);
+  });
+
+  test("is the shorter the longer one has waited, and never nothing", async () => {
+    const of = (waitedMs: number) => waitOf(1, () => fairBackOff(1, waitedMs, 1_000));
+    expect([await of(250), await of(500), await of(2_000)]).toEqual([7.5, 5, 0.2]);
+  });
+});

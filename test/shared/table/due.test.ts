@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { dueKey, dueWrite, forgetDue, moveDue, readDue, type Place, type Queue } from "../../../shared/table/due.ts";
+import { testTable } from "../../support/world.ts";
+
+const newQueue = (shards = 4): Queue => ({ name: `TEST#${randomUUID()}`, shards });
+const [early, late] = ["2026-03-01T00:00:00.000Z", "2026-03-02T00:00:00.000Z"];
+const write = (writes: Parameters<ReturnType<typeof testTable>["attempt"]>[0][]) =>
+  testTable().commit(async () => ({ value: undefined, writes }));
+const dueAt = async (queue: Queue, at: string) => (await readDue(testTable(), queue, new Date(at))).flat();
+
+test("what is due by an instant is found then and not before, with its place, the earliest first", async () => {
+  const queue = newQueue();
+  const [one, other]: Place[] = [
+    ["account", "domain", "one"],
+    ["account", "domain", "two"],
+  ];
+  await write([dueWrite(queue, one ?? ["x"], late), dueWrite(queue, other ?? ["x"], early)]);
+  expect(await dueAt(queue, "2026-02-28T23:59:59.999Z")).toEqual([]);
+  expect(await dueAt(queue, early)).toEqual([{ at: early, place: other }]);
+  expect(await dueAt(queue, late)).toEqual([
+    { at: early, place: other },
+    { at: late, place: one },
+  ]);
+});
+
+test("an account's things are in one shard, and accounts are spread over all of them", () => {
+  const queue = newQueue(8);
+  const accounts = Array.from({ length: 200 }, () => randomUUID());
+  const shards = accounts.map((id) => dueKey(queue, [id, "a"], early).PK);
+  expect(new Set(shards)).toEqual(new Set(Array.from({ length: 8 }, (_, shard) => `${queue.name}#${shard}`)));
+  expect(accounts.map((id) => dueKey(queue, [id, "b"], late).PK)).toEqual(shards);
+});
+
+test("work that nobody takes up is forgotten 400 days after it was due", () => {
+  expect(dueWrite(newQueue(), ["account"], "1970-01-02T00:00:00.500Z")).toMatchObject({
+    put: { ttl: 86_401 + 400 * 86_400 },
+  });
+});
+
+test("what moves from one instant to another is written and deleted where that changes something", () => {
+  const [queue, place] = [newQueue(), ["account"] as const];
+  const [gone, there] = [{ delete: dueKey(queue, place, early) }, dueWrite(queue, place, late)];
+  expect(moveDue(queue, place, early, early)).toEqual([]);
+  expect(moveDue(queue, place, null, null)).toEqual([]);
+  expect(moveDue(queue, place, early, null)).toEqual([gone]);
+  expect(moveDue(queue, place, null, late)).toEqual([there]);
+  expect(moveDue(queue, place, early, late)).toEqual([gone, there]);
+});
+
+test("a place is taken out of its queue where nothing is due any more, and stays where something is", async () => {
+  const [queue, table] = [newQueue(), testTable()];
+  const due = dueKey(queue, ["account"], early);
+  await write([dueWrite(queue, ["account"], early)]);
+  const unchanged = { check: { PK: queue.name, SK: "nothing" }, if: "absent" as const };
+  await forgetDue(table, due, async () => ({ isDue: true, unchanged }));
+  expect(await table.get(due, z.unknown())).toBeDefined();
+  await forgetDue(table, due, async () => ({ isDue: false, unchanged }));
+  expect(await table.get(due, z.unknown())).toBeUndefined();
+});

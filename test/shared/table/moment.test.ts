@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+
+import { atOneMoment, type Listed } from "../../../shared/table/moment.ts";
+import { appendRows, readList, removeRows, type List } from "../../../shared/table/ranked-list.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import type { Item } from "../../../shared/table/writes.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const newTable = (): Table => openMemoryTable(createMemoryStore());
+const newList = (): List => ({ partition: `TEST#${randomUUID()}`, name: "things" });
+const namesOf = (rows: Item[]) => rows.map(({ name }) => String(name));
+const listed = (list: List): Listed<string> => ({ list, resolve: async (rows) => namesOf(rows) });
+
+const add = (table: Table, list: List, ...names: string[]) =>
+  table.commit(async () => {
+    const { state } = await readList(table, list);
+    return {
+      value: undefined,
+      writes: appendRows(
+        state,
+        names.map((name) => ({ name })),
+      ),
+    };
+  });
+const remove = (table: Table, list: List, ordinal: number) =>
+  table.commit(async () => {
+    const { state } = await readList(table, list, [ordinal]);
+    return { value: undefined, writes: removeRows(state, [ordinal]) };
+  });
+
+/** A page of some lists, and a step by somebody else in the first reading of it, once the heads were read. */
+function pageOf(table: Table, lists: readonly Listed<string>[], step: () => Promise<unknown> = async () => undefined) {
+  let readings = 0;
+  const page = atOneMoment(table, async ({ open, page: read }) => {
+    const sources = await open(lists);
+    readings += 1;
+    if (readings === 1) await step();
+    return read(sources, 0, 10);
+  });
+  return page.then((answer) => ({ ...answer, readings }));
+}
+
+describe("a page of one list", () => {
+  test("is its rows and its total, read once while nobody changes it", async () => {
+    const [table, list] = [newTable(), newList()];
+    await add(table, list, "a", "b");
+    expect(await pageOf(table, [listed(list)])).toEqual({ rows: ["a", "b"], total: 2, readings: 1 });
+    expect(await pageOf(table, [])).toEqual({ rows: [], total: 0, readings: 1 });
+  });
+
+  test("is read again where a row is gone by then, and whole where one was added", async () => {
+    const [table, list] = [newTable(), newList()];
+    await add(table, list, "a", "b", "c");
+    const removed = await pageOf(table, [listed(list)], () => remove(table, list, 1));
+    expect(removed).toEqual({ rows: ["a", "c"], total: 2, readings: 2 });
+    const added = await pageOf(table, [listed(list)], () => add(table, list, "d"));
+    expect(added).toEqual({ rows: ["a", "c"], total: 2, readings: 1 });
+  });
+
+  test("is read again where what a row stands for is gone, until it is", async () => {
+    const [table, list] = [newTable(), newList()];
+    await add(table, list, "a", "b");
+    let tries = 0;
+    const resolve = async (rows: Item[]) => namesOf(rows).slice((tries += 1) < 3 ? 1 : 0);
+    expect(await pageOf(table, [{ list, resolve }])).toEqual({ rows: ["a", "b"], total: 2, readings: 3 });
+    // Nothing is waited for between the readings.
+    const chance = vi.spyOn(Math, "random").mockReturnValue(0);
+    onTestFinished(() => chance.mockRestore());
+    await expect(pageOf(table, [{ list, resolve: async () => [] }])).rejects.toMatchObject({ code: "busy" });
+  });
+
+  test("fails with what it fails with, at once", async () => {
+    const [table, list] = [newTable(), newList()];
+    await add(table, list, "a");
+    let tries = 0;
+    const resolve = async () => Promise.reject(new Error(`try ${(tries += 1)}`));
+    await expect(pageOf(table, [{ list, resolve }])).rejects.toThrow("try 1");
+  });
+});
+
+describe("a page of several lists", () => {
+  test("is of one moment: read again where either changed since its head was read", async () => {
+    for (const which of [0, 1]) {
+      const [table, lists] = [newTable(), [newList(), newList()]];
+      for (const list of lists) await add(table, list, "a");
+      const changed = lists[which];
+      const step = () => add(table, changed ?? newList(), "b");
+      const page = await pageOf(table, lists.map(listed), step);
+      expect(page).toMatchObject({ total: 3, readings: 2 });
+      expect(page.rows.toSorted()).toEqual(["a", "a", "b"]);
+    }
+  });
+
+  test("is compared with lists of earlier pages only where things that were found one by one are beside it", async () => {
+    for (const [others, readings] of [
+      [[], 1],
+      [[{ total: 1, read: async () => ["other"] }], 2],
+    ] as const) {
+      const [table, first, second] = [newTable(), newList(), newList()];
+      await add(table, first, "a");
+      await add(table, second, "b");
+      let count = 0;
+      await atOneMoment(table, async ({ open, page }) => {
+        count += 1;
+        await page(await open([listed(first)]), 0, 10);
+        const opened = await open([listed(second)]);
+        if (count === 1) await add(table, first, "late");
+        return page([...others, ...opened], 0, 10);
+      });
+      expect(count).toBe(readings);
+    }
+  });
+});

@@ -1,0 +1,120 @@
+import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import { describe, expect, test } from "vitest";
+
+import { Contention, failureOf, refusalOf, scalars } from "../../../shared/table/failures.ts";
+import { openTable } from "../../../shared/table/table.ts";
+import type { Write } from "../../../shared/table/writes.ts";
+
+const named = (name: string, more: object = {}): Error => Object.assign(new Error(name), { name, ...more });
+const canceled = (...codes: (string | undefined)[]) =>
+  new TransactionCanceledException({
+    message: "canceled",
+    $metadata: {},
+    CancellationReasons: codes.map((Code) => ({ ...(Code ? { Code } : {}), Item: { n: { N: "1" } } })),
+  });
+
+describe("what a caller is told when the table fails", () => {
+  test.each([
+    "TransactionConflictException",
+    "ThrottlingException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+  ])("%s is a 503 that is over in a second", (name) => {
+    expect(failureOf(named(name))).toMatchObject({ code: "busy", extras: { retry_after: 1 } });
+  });
+
+  test.each([
+    named("TimeoutError"),
+    named("InternalServerError"),
+    named("ServiceUnavailable"),
+    named("AbortError"),
+    named("NetworkingError"),
+    named("Error", { code: "ECONNREFUSED" }),
+    named("Error", { code: "ECONNRESET" }),
+    named("Error", { code: "ETIMEDOUT" }),
+    named("Error", { code: "EPIPE" }),
+  ])("%s is a 503 that is over in two", (error) => {
+    expect(failureOf(error)).toMatchObject({ code: "upstream_unavailable", extras: { retry_after: 2 } });
+  });
+
+  test("what is our own mistake, or decided elsewhere, stays what it is", () => {
+    for (const error of [
+      named("ValidationException"),
+      named("Error", { code: 7 }),
+      named("Error", { code: "EOTHER" }),
+      canceled("TransactionConflict"),
+      "no error",
+      undefined,
+    ]) {
+      expect(failureOf(error)).toBe(error);
+    }
+  });
+});
+
+describe("what a failed transaction means", () => {
+  const key = { PK: "p", SK: "s" };
+  const plain: Write = { put: key };
+  const told: Write = { put: key, orElse: ({ n }) => new Error(`there was ${n}`) };
+
+  test("a condition that says what its failure is, is that; the first of several", () => {
+    expect(refusalOf(canceled("None", "ConditionalCheckFailed"), [plain, told])).toMatchObject({
+      message: "there was 1",
+    });
+    const second: Write = { ...told, orElse: () => new Error("second") };
+    expect(refusalOf(canceled("ConditionalCheckFailed", "ConditionalCheckFailed"), [second, told])).toMatchObject({
+      message: "second",
+    });
+  });
+
+  test.each(["ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])(
+    "%s without one is a race lost at those writes",
+    (code) => {
+      const refusal = refusalOf(canceled("None", code, undefined), [told, plain, plain]);
+      expect(refusal).toBeInstanceOf(Contention);
+      expect((refusal as Contention).writes).toEqual([plain]);
+    },
+  );
+
+  test("a conflict at a write that says what a failed condition is, is a race as well", () => {
+    expect(refusalOf(canceled("TransactionConflict"), [told])).toBeInstanceOf(Contention);
+  });
+
+  test("anything else is thrown as it is", () => {
+    for (const error of [canceled("ValidationError"), canceled(), named("ValidationException")]) {
+      expect(refusalOf(error, [plain])).toBe(error);
+    }
+  });
+});
+
+test("of an item its strings and numbers are told, as text", () => {
+  expect(scalars({ a: { S: "x" }, b: { N: "1" }, c: { BOOL: true }, d: { S: "" } })).toEqual({ a: "x", b: "1", d: "" });
+  expect(scalars()).toEqual({});
+});
+
+describe("a transaction that the table is still at work on", () => {
+  const plan = async () => ({ value: "done", writes: [{ put: { PK: "p", SK: "s" } }] });
+  const busyFor = (times: number, limitMs: number) => {
+    const tokens: unknown[] = [];
+    const send = async ({ input }: { input: { ClientRequestToken: string } }) => {
+      tokens.push(input.ClientRequestToken);
+      if (tokens.length <= times) throw named("TransactionInProgressException");
+      return { ConsumedCapacity: [{ CapacityUnits: 2 }, {}] };
+    };
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    return { table: openTable({ send } as never, "t", usage, limitMs), tokens, usage };
+  };
+
+  test("is sent again as the same one until it is settled, and costs what it says", async () => {
+    const { table, tokens, usage } = busyFor(3, 10_000);
+    expect(await table.commit(plan)).toBe("done");
+    expect([tokens.length, new Set(tokens).size]).toEqual([4, 1]);
+    expect(usage).toEqual({ readUnits: 0, writeUnits: 2, calls: 4 });
+  });
+
+  test("is a 503 once that takes too long", async () => {
+    await expect(busyFor(Infinity, 30).table.commit(plan)).rejects.toMatchObject({
+      code: "busy",
+      extras: { retry_after: 1 },
+    });
+  });
+});

@@ -161,7 +161,7 @@ test("importing any Lambda's or worker's file needs no environment and opens not
 });
 
 test("the documents name only files that exist", () => {
-  const named = ["README.md", "CONTRIBUTING.md"].flatMap((file) =>
+  const named = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md"].flatMap((file) =>
     [...read(file).matchAll(/`((?:functions|shared|infra|events|test|docs)\/[\w./-]*\.(?:ts|json|md))`/g)].map(
       ([, path]) => path,
     ),

@@ -45,7 +45,13 @@ export const groups: readonly Group[] = [
 export const docsPages: readonly DocsPage[] = groups.flatMap(({ pages }) => pages);
 
 /** Documents of who runs the product; these are read where its source is. */
-export const unpublished: ReadonlySet<string> = new Set(["deploy", "operations", "benchmarks"]);
+export const unpublished: ReadonlySet<string> = new Set([
+  "architecture",
+  "local",
+  "deploy",
+  "operations",
+  "benchmarks",
+]);
 
 /** The pages that are programs, by their paths. */
 const doors = new Map([

@@ -33,7 +33,7 @@ export class Misuse extends Error {}
 
 export const usage = `Usage: npm start [-- options]
 
-Starts the product on this machine. Settings are environment variables: see the README.
+Starts the product on this machine. Settings are environment variables: see docs/local.md.
 
     --reset       Deletes what is in DATA_DIR first, and begins anew. Asks before it does.
     --yes         Answers that question with yes; needed where there is no terminal to ask at.

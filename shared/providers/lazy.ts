@@ -1,20 +1,19 @@
 /**
- * A provider that is loaded by its first call: most functions never make one. Every member of a provider is a function
- * that answers a promise.
+ * A provider that is loaded by its first call: most functions never make one. `calls` names every call of the provider,
+ * each a function that answers a promise.
  */
-export const lazy = <T extends object>(load: () => Promise<T>): T =>
-  new Proxy<T>({} as T, {
-    get: (_, name) =>
-      // A promise may resolve to a provider, which then must not look like a promise itself.
-      name === "then"
-        ? undefined
-        : async (...args: readonly unknown[]): Promise<unknown> => {
-            const provider = await load();
-            const call: unknown = Reflect.get(provider, name);
-            if (typeof call !== "function") throw new TypeError(`A provider has no ${String(name)}.`);
-            return Reflect.apply(call, provider, args);
-          },
-  });
+export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, load: () => Promise<T>): T =>
+  Object.fromEntries(
+    Object.keys(calls).map((name) => [
+      name,
+      async (...args: readonly unknown[]): Promise<unknown> => {
+        const provider = await load();
+        const call: unknown = Reflect.get(provider, name);
+        if (typeof call !== "function") throw new TypeError(`The provider has no call ${name}.`);
+        return Reflect.apply(call, provider, args);
+      },
+    ]),
+  ) as T;
 
 /** Loads a provider that the environment does not configure: every call of it throws an Error with this message. */
 export const unconfigured = (message: string) => (): Promise<never> => Promise.reject(new Error(message));

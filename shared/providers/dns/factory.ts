@@ -4,6 +4,8 @@ import type { Table } from "../../table/table.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import type { Dns } from "./dns.ts";
 
+const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: true } as const;
+
 const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or embedded.";
 
 /**
@@ -12,11 +14,11 @@ const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or 
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {
-    return (table) => lazy(async () => (await import("./embedded.ts")).embeddedDns(table));
+    return (table) => lazy<Dns>(calls, async () => (await import("./embedded.ts")).embeddedDns(table));
   }
-  if (DNS_PROVIDER === undefined) return () => lazy(unconfigured(missing));
+  if (DNS_PROVIDER === undefined) return () => lazy<Dns>(calls, unconfigured(missing));
   let made: Dns | undefined;
-  const route53 = lazy(async () => {
+  const route53 = lazy<Dns>(calls, async () => {
     const { route53Dns } = await import("./route53.ts");
     return (made ??= route53Dns(DNS_DELEGATION_SET === undefined ? {} : { delegationSetId: DNS_DELEGATION_SET }));
   });

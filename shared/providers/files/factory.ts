@@ -8,6 +8,8 @@ type FilesEnvironment = Pick<Environment, "FILES_BUCKET" | "FILES_DIR" | "FILES_
 
 const longestSeconds = 604_800;
 
+const calls = { put: true, putStream: true, exists: true, downloadUrl: true } as const;
+
 const missing = "There is nowhere to keep files: set FILES_BUCKET, or FILES_DIR, FILES_KEY and FILES_BASE_URL.";
 
 function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnvironment): Files {
@@ -15,7 +17,7 @@ function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnv
   if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
     return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
   }
-  return lazy(unconfigured(missing));
+  return lazy<Files>(calls, unconfigured(missing));
 }
 
 function check(key: string): string {

@@ -4,6 +4,8 @@ import { lazy, unconfigured } from "../lazy.ts";
 import { type Letter, type Mail, MailEnvironment } from "./mail.ts";
 import { type MailSender, senderIn } from "./sender.ts";
 
+const calls = { send: true } as const;
+
 const missing = "There is nothing to send mail with: set MAIL_PROVIDER to ses, smtp or embedded.";
 
 // A line break or a comma more in one of these would be another header, or another recipient.
@@ -49,11 +51,11 @@ export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) =>
   const { MAIL_PROVIDER } = env;
   if (MAIL_PROVIDER === "embedded") {
     return (table, now) =>
-      checked(lazy(async () => (await import("./embedded.ts")).embeddedMail(table, senderOf(env), now)));
+      checked(lazy<Mail>(calls, async () => (await import("./embedded.ts")).embeddedMail(table, senderOf(env), now)));
   }
-  if (MAIL_PROVIDER === undefined) return () => checked(lazy(unconfigured(missing)));
+  if (MAIL_PROVIDER === undefined) return () => checked(lazy<Mail>(calls, unconfigured(missing)));
   let made: Promise<Mail> | undefined;
-  const kept = checked(lazy(() => (made ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
+  const kept = checked(lazy<Mail>(calls, () => (made ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
   return () => kept;
 }
 

@@ -6,6 +6,8 @@ import { embeddedPayments } from "./embedded.ts";
 import type { Payments } from "./payments.ts";
 import { paymentsSecret, stripePayments } from "./stripe.ts";
 
+const calls = { createCheckout: true, readEvent: true, getCheckout: true } as const;
+
 const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 
 /**
@@ -22,7 +24,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
   if (webhookSecret !== undefined) {
     return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
   }
-  return () => lazy(unconfigured(missing));
+  return () => lazy<Payments>(calls, unconfigured(missing));
 }
 
 let ofProcess: ReturnType<typeof paymentsOf> | undefined;

@@ -4,6 +4,18 @@ import type { Table } from "../../table/table.ts";
 import { lazy, unconfigured } from "../lazy.ts";
 import type { Registrar } from "./registrar.ts";
 
+const calls = {
+  tlds: true,
+  offer: true,
+  register: true,
+  operation: true,
+  findOperation: true,
+  registration: true,
+  setNameservers: true,
+  setAutoRenew: true,
+  release: true,
+} as const;
+
 const missing = "There is nobody to register names with: set REGISTRAR to route53 or embedded.";
 
 /**
@@ -12,11 +24,12 @@ const missing = "There is nobody to register names with: set REGISTRAR to route5
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {
-    return (table, now) => lazy(async () => (await import("./embedded.ts")).embeddedRegistrar(table, now));
+    return (table, now) =>
+      lazy<Registrar>(calls, async () => (await import("./embedded.ts")).embeddedRegistrar(table, now));
   }
-  if (REGISTRAR === undefined) return () => lazy(unconfigured(missing));
+  if (REGISTRAR === undefined) return () => lazy<Registrar>(calls, unconfigured(missing));
   let made: Registrar | undefined;
-  const route53 = lazy(async () => {
+  const route53 = lazy<Registrar>(calls, async () => {
     const { route53Registrar } = await import("./route53.ts");
     return (made ??= route53Registrar());
   });

@@ -8,12 +8,14 @@ import type { Secrets } from "./secrets.ts";
 /** KMS takes no more in one call; the embedded ones promise no more either. */
 const longestBytes = 4_096;
 
+const calls = { seal: true, open: true } as const;
+
 const missing = "There is nothing to seal secrets with: set SECRETS_KEY_ID (a KMS key) or SECRETS_KEY.";
 
 function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   if (env.SECRETS_KEY_ID !== undefined) return kmsSecrets(env.SECRETS_KEY_ID);
   if (env.SECRETS_KEY !== undefined) return embeddedSecrets(Buffer.from(env.SECRETS_KEY, "base64"));
-  return lazy(unconfigured(missing));
+  return lazy<Secrets>(calls, unconfigured(missing));
 }
 
 /**

@@ -26,9 +26,9 @@ const patternOf = (template: string): RegExp => {
 
 /**
  * Answers requests that match no route:
- * - `GET /`: a redirect to the pages
+ * - the root, or the path of a page with a slash at the end: a redirect to the page
  * - a known path: 405 with `Allow`
- * - OPTIONS: 204, to which the gateway adds the CORS headers of a preflight if origins are configured
+ * - OPTIONS of a known path: 204, to which the gateway adds the CORS headers of a preflight if origins are configured
  * - everything else: the same 404 as for a missing resource
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {

@@ -90,7 +90,7 @@ const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };
 
-/** The rate limits of the classes that routes use. Only mail servers are charged by the other classes. */
+/** The rate limits of the classes that routes use. The other classes limit mail servers only. */
 const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);

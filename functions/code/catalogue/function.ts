@@ -73,7 +73,10 @@ export function pageSizeOf({ route }: CodeFunction, given: Given | undefined): n
   return typeof parsed?.data === "number" ? parsed.data : scoreUnit;
 }
 
-/** The score of a call in units: 1 call, its page size / 25, or 5 calls for an outside provider, whichever is most. */
+/**
+ * The score of a call in units of 1/25. A call counts 1, or 5 if it reaches an outside provider, or its page size / 25,
+ * whichever is largest.
+ */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   const isOutside = fn.route.limit === "outbound" || fn.route.uses.some((port) => providers.has(port));
   return Math.max(isOutside ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);

@@ -3,7 +3,7 @@ import type { Expression, Position } from "../language/ast.ts";
 
 type ConstantOf = (node: Expression) => { value: unknown } | undefined;
 
-/** Longer texts are not computed before the run, in characters. */
+/** The longest text, in characters, that is computed before the run. */
 const mostChars = 4_096;
 
 /** Computes an expression without calls, if it has a single value that is known before the run; else undefined. */

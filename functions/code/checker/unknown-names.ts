@@ -19,7 +19,7 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["submit", ["add", "create", "send"]],
 ];
 
-/** Longer names are not searched for misspellings, in characters. */
+/** The longest name, in characters, that is searched for a misspelling. */
 const readChars = 100;
 
 /** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */

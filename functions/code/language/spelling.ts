@@ -1,4 +1,4 @@
-/** Longer names are not compared, in characters: the time grows with the product of both lengths. */
+/** The longest name, in characters, that is compared: the time grows with the lengths of both names. */
 const comparedChars = 64;
 /** The number of candidates compared; more than there are functions. */
 const comparedNames = 500;

@@ -19,7 +19,10 @@ const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`,
 const notedMs = 1_000;
 /** Tells whether a use recorded at `usedAt` also counts for `now`. */
 const isNoted = (usedAt: number, now: number): boolean => usedAt + notedMs > now;
-/** The life of a session after a recorded use, in milliseconds: an hour after the last use, recorded or not. */
+/**
+ * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
+ * extra second gives that use a full hour too.
+ */
 const usedForMs = 3_600_000 + notedMs;
 /** The number of sessions that a principal may have at a time. */
 const mostSessions = 100;
@@ -131,7 +134,7 @@ const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "us
   usedAt,
 });
 
-/** A session without variables that was never used. */
+/** An empty session that is not stored. */
 export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
 
 type Found = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };

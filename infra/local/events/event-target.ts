@@ -14,7 +14,7 @@ type Lane = { waiting: string[]; running: number };
 type LanesOptions = {
   /** The number of tasks that may run at the same time. */
   atOnce: number;
-  /** How many of them may be in one lane. */
+  /** The number of them that may be of one lane. */
   perLane: number;
   /** Must not reject. */
   run: (id: string) => Promise<void>;

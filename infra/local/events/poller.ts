@@ -8,7 +8,7 @@ export type Poller = {
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** How long it rests after a run, unless it is woken. In milliseconds. */
+  /** The time until the next run in milliseconds, unless woken earlier. */
   idleMs: number;
   /** The minimum pause after a run as a multiple of the run's duration, a second at most; 4 by default. */
   restRatio?: number;

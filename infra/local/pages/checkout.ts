@@ -16,7 +16,7 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { isOwnForm, wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
-/** What the product's webhook endpoint answered to one event; status 0 when it did not. */
+/** The answer of the product's webhook endpoint to one event; status 0 if there was none. */
 type Delivery = { eventId: string; status: number; body: string };
 
 type Button = { path: Act | "pay-twice"; text: string };
@@ -79,7 +79,7 @@ function outcome(deliveries: readonly Delivery[]): string {
   return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
 }
 
-/** A link back to the shop. Only web addresses become links, as `javascript:` is a URL as well. */
+/** A link to the success or the cancel page. Only web addresses become links, as `javascript:` is a URL as well. */
 function way(text: string, template: string | undefined, checkout: StoredCheckout): string {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
   return /^https?:\/\//i.test(url) ? `<p><a href="${escaped(url)}">${text}</a></p>` : "";

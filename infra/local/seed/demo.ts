@@ -26,7 +26,7 @@ export type Demo = {
 };
 
 const tokenLifeSeconds = 30 * 86_400;
-/** The number of random bytes in a service account's token. */
+/** The number of random bytes from which a service account's token is made. */
 const seedBytes = 112;
 const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
 const cast = [

@@ -22,7 +22,7 @@ export type Engine = {
   endpoint: string;
   /** The engine's process id; null for an external engine. */
   pid: number | null;
-  /** Ends the engine after its file is written, and waits for it. */
+  /** Ends the engine, which writes its file first, and waits for it. */
   stop: () => Promise<void>;
   /** Resolves with the engine's last output if it ends unexpectedly. */
   died: Promise<string>;

@@ -10,8 +10,8 @@ const writesBytes = 8_192;
 
 /**
  * Summarizes an envelope for `results: "last"`.
- * - Results of more than 2 KiB in total are replaced by their size (`bytes`), except results of writes that the last
- *   value does not contain.
+ * - Results of more than 2 KiB in total are replaced by their size (`bytes`). Results of writes stay if they fit and
+ *   the last value does not contain them.
  * - Results in the last value, and the error, are not repeated.
  */
 export function summarizeResults(envelope: CodeResponse): object {

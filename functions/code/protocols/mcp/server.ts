@@ -58,7 +58,7 @@ const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
  * Refuses requests from web pages that are not allowed (403), against DNS rebinding.
  * - `allowed` is a comma-separated list of origins.
  * - A server reached over loopback also allows pages from loopback addresses.
- * - Requests without `Origin` pass, as they do not come from a web page.
+ * - Requests without `Origin` pass, as clients other than browsers send none.
  */
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;

@@ -54,7 +54,7 @@ export function rawInput({ places, route }: CodeFunction, values: ReadonlyMap<st
 
 export const scoreLimit = 1000;
 
-/** Scores are summed in parts of 1/25, so that adding up stays exact. */
+/** Scores are added as multiples of 1/25, so that sums stay exact. */
 export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);

@@ -11,19 +11,19 @@ export type TypeName = ReturnType<typeof typeOf>;
 export type StaticType = {
   schema?: Schema;
   definitions?: Record<string, Schema>;
-  /** Of a page: how many items it holds at most. */
+  /** For a page: the most items that it can hold. */
   pageSize?: number;
-  /** Of a list: how many items it holds at most. */
+  /** For a list: the most items that it can hold. */
   most?: number;
   /** The type of a value that the program itself makes. */
   type?: TypeName;
   /** Whether the program itself wrote None. Its `type` stays unset, as `and` may test for it. */
   none?: true;
-  /** Of a dict the program makes: its members, if all their names are known. */
+  /** For a dict that the program makes: its members, if all their names are known. */
   members?: ReadonlyMap<string, StaticType>;
-  /** Of a list the program writes out: its items. */
+  /** For a list display: the types of its items. */
   items?: readonly StaticType[];
-  /** Of a list the program makes: what all items have in common. */
+  /** For a list that the program makes: the common type of its items. */
   item?: StaticType;
 };
 

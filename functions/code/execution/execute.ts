@@ -164,7 +164,7 @@ async function read({ code, readOnly }: Run, place: SessionPlace | undefined): P
   return { checked: check(program, { catalogue, readOnly, session: namesOf(session) }), session };
 }
 
-/** The envelope of a program that could not run at all. */
+/** The envelope of a program that did not run. */
 export const refusal = (requestId: string, error: ProgramError, score = 0): CodeResponse =>
   envelopeOf(requestId, score, { status: "failed", error });
 

@@ -69,8 +69,8 @@ const unlist = async (table: Table, principalId: string, name: string): Promise<
 /*
  * Access patterns
  *   the variables of a session   PRINCIPAL#<principal id> / SESSION#<SHA-256 of the session id, shortened>
- * An item costs what it holds each time it is written: when a session was used without a change of its variables
- * stands in the list of sessions.
+ * Writing an item costs in proportion to its size. So a use that changes no variables is recorded in the list of
+ * sessions, not in this item.
  */
 const keyOf = (principalId: string, name: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: `SESSION#${name}` });
 
@@ -109,7 +109,7 @@ export type SessionPlace = { table: Table; principalId: string; sessionId: strin
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
-  /** To a second. */
+  /** Exact to a second. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
   /** The bytes read from the table for the session. */

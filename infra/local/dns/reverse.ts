@@ -10,8 +10,8 @@ import type { DnsZone } from "./zone-match.ts";
 
 /*
  * Access patterns
- *   what somebody set as the name of an address          PTR#<ip> / PTR
- *   what somebody set of a name: its addresses, its TXT  RDNS#<name> / PTR
+ *   the name that was set for an address                 PTR#<ip> / PTR
+ *   the addresses and the TXT that were set for a name   RDNS#<name> / PTR
  *   the name of an address of the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
  *   the address of the stock that has a name             RDNS#<name> / HOLDER written in shared/dedicated-ips
  */

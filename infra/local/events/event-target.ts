@@ -91,7 +91,7 @@ export type EventTargetOptions = {
   /** The number of them that may be of one account. */
   perAccount?: number;
   retries?: number;
-  /** Before the first retry; it doubles from one to the next. */
+  /** The delay before the first retry; it doubles with each retry. */
   retryDelayMs?: number;
 };
 

@@ -30,11 +30,11 @@ const HostName = z.string().transform((text, context) => {
 
 const Change = z.strictObject({
   ip: Address,
-  /** Empty or null takes the name away. */
+  /** Empty or null removes the name. */
   rdns: HostName.nullable(),
   /** Whether the name resolves to the address. */
   forward: z.boolean().default(false),
-  /** The text at `_setup.<rdns>`: empty or null takes it away. */
+  /** The text at `_setup.<rdns>`: empty or null removes it. */
   txt: z
     .string()
     .max(1_000)

@@ -29,13 +29,13 @@ const policyOf = (more: { style: string; image: string } = { style: "", image: "
   ].join("; ");
 
 const verifyPath = "/verify";
-/** The agent card is found at a known place, and says at which address the agent is. */
+/** The well-known path of the agent card, which names the agent's address. */
 const cardPath = "/.well-known/agent-card.json";
-/** Its viewer has styles and images in its own code; no other page has. */
+/** The reference page. Its viewer has inline styles and images, unlike every other page. */
 const referencePath = "/docs";
 
 function headersOf(path: string): { "cache-control": string; "content-security-policy": string } {
-  // People come to that page with a link's token: nothing of it is kept, and it is always the one that is deployed.
+  // Links to this page hold a token, so it is never cached; the deployed version is always served.
   if (path === verifyPath) return { "cache-control": "no-store", "content-security-policy": policyOf() };
   const isReference = path === referencePath;
   return {
@@ -44,7 +44,10 @@ function headersOf(path: string): { "cache-control": string; "content-security-p
   };
 }
 
-/** The file behind a path: the document, the card, or one flat file of the pages; a name with a slash or a dot first is none. */
+/**
+ * The file for a path: the document, the agent card, or a file of the pages. Undefined for a name with a slash, or with
+ * a dot first.
+ */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";
   if (path === cardPath) return "agent-card.json";
@@ -54,7 +57,7 @@ function fileOf(path: string): string | undefined {
   return name === undefined ? undefined : `docs/${extname(name) === "" ? `${name}.html` : name}`;
 }
 
-/** A page that is not there: for a person's browser one that says so, with the way to the others, else the problem. */
+/** Answers a missing page: an HTML page for browsers, else the problem. */
 async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<Response> {
   const problem = failureResponse(notFound(), requestIdOf(event));
   if (!(event.headers["accept"] ?? "").includes("text/html")) return problem;
@@ -64,8 +67,8 @@ async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<R
 }
 
 /**
- * Serves the OpenAPI document, the agent card, the reference pages and the one that verifies, which lie beside the
- * bundle: with an entity tag, and 304 to who has it.
+ * Serves the OpenAPI document, the agent card, the reference pages and the verification page from the files beside the
+ * bundle. Sends an entity tag, and 304 if the client has the current version.
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";

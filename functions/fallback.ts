@@ -6,7 +6,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { notFound, Problem } from "../shared/core/errors.ts";
 import { type Response, failureResponse, pageInstead, requestIdOf, sealed } from "../shared/http/response.ts";
 
-/** What every path template allows; written beside the bundle when it is made. */
+/** The methods that each path template allows; written beside the bundle at build time. */
 type Methods = Record<string, string[]>;
 
 let methods: Methods | undefined;
@@ -25,9 +25,11 @@ const patternOf = (template: string): RegExp => {
 };
 
 /**
- * Answers what no route takes: 405 with `Allow` when the path is known, else the 404 of every missing thing. Who asks for
- * the root is led to the pages.
- * OPTIONS gets 204, to which the gateway adds the CORS headers of a preflight when origins are configured.
+ * Answers requests that match no route:
+ * - the root, or the path of a page with a slash at the end: a redirect to the page
+ * - a known path: 405 with `Allow`
+ * - OPTIONS of a known path: 204, to which the gateway adds the CORS headers of a preflight if origins are configured
+ * - everything else: the same 404 as for a missing resource
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);

@@ -7,7 +7,7 @@ import { namedSecret } from "../shared/providers/named-secret.ts";
 
 const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
 
-/** Named values, so that one can be changed while the other one is still shown. */
+/** Several named secrets, so that one can be replaced while another is in use. */
 const OriginSecret = z.record(z.string(), z.string().min(32));
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
@@ -23,7 +23,7 @@ const accepted = (): Promise<string[]> => {
   return secret();
 };
 
-/** Whether a request came by CloudFront, which alone knows what to write into `X-Origin-Secret`. */
+/** Tells whether a request came through CloudFront, the only client that knows the value of `X-Origin-Secret`. */
 export async function handler({
   headers,
 }: Pick<APIGatewayRequestAuthorizerEventV2, "headers">): Promise<APIGatewaySimpleAuthorizerResult> {

@@ -6,7 +6,7 @@ import { json, sealed, type Response } from "../shared/http/response.ts";
 
 let issuers: readonly Issuer[] | undefined;
 
-/** Says who issues the tokens of this API (RFC 9728), to anybody. */
+/** Answers the issuers of this API's tokens (RFC 9728) to anyone. */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   issuers ??= readEnvironment(process.env).ISSUERS;
   const headers = { "cache-control": "public, max-age=300" };

@@ -101,7 +101,7 @@ import { route as workspacesGet } from "./workspaces/get.ts";
 import { route as workspacesList } from "./workspaces/list.ts";
 import { route as workspacesUpdate } from "./workspaces/update.ts";
 
-/** Every route of the public API. Whatever is derived from the routes is derived from this list. */
+/** Every route of the public API. Everything about routes is derived from this list. */
 export const routes: readonly Route[] = [
   accountsList,
   accountsGet,

@@ -95,7 +95,10 @@ const NotKept = z.object({
 });
 export type NotKept = z.output<typeof NotKept>;
 
-/** The specified envelope. Members leave in the order of this schema, `error` last and only on failure. */
+/**
+ * The specified envelope. Responses list its members in the order of this schema, with `error` last and only on
+ * failure.
+ */
 export const CodeResponse = z
   .object({
     request_id: z.string().meta({ description: "The request's `request_id`." }),

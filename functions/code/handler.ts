@@ -9,7 +9,7 @@ import { checkPage, mcp, unreadable } from "./protocols/mcp/server.ts";
 const listed = catalogue.get("functions.list");
 if (!listed) throw new Error("functions.list is gone");
 
-/** `functions.list`, which is a REST route as well. */
+/** `functions.list`, which is also a REST route. */
 export const functionsRoute = listed.route;
 
 const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/mcp");
@@ -19,7 +19,7 @@ const run = lambda("code", answer, {
   failure: (problem, request) => (isMcp(request) ? unreadable(problem) : undefined),
 });
 
-/** Every request counts, whatever is in it; a program is charged the rest of its score once that is known. */
+/** Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. */
 async function answer(request: Request, door: Door): Promise<Response> {
   await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
   requireHonoured({}, request);
@@ -27,5 +27,5 @@ async function answer(request: Request, door: Door): Promise<Response> {
 }
 const listFunctions = http(functionsRoute);
 
-/** The doors of code mode, and the list of what can be called there. */
+/** Serves MCP, A2A, and the list of callable functions. */
 export const handler: Handler = (event) => (event.rawPath === functionsRoute.path ? listFunctions(event) : run(event));

@@ -32,7 +32,7 @@ export const route = defineRoute({
   },
 });
 
-/** The workspace a domain moves into has to be there, seen, and the caller's to move domains into. */
+/** Requires the target workspace to exist, and the caller to see it and be allowed to move domains there. */
 async function requireTarget(accountId: string, id: string, { table, permissions }: Context): Promise<void> {
   const target = [{ type: "workspace" as const, id }];
   const isThere = (await findWorkspace(table, accountId, id)) !== undefined;

@@ -12,7 +12,7 @@ import { charge } from "../../shared/rate-limits/limiter.ts";
 
 const longest = 1_000;
 
-/** nginx escapes what it puts into the headers that it sends us. */
+/** nginx percent-encodes the values of its request headers. */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -23,11 +23,14 @@ function unescaped(text: string): string {
 
 const said = (headers: Record<string, string>): Response => ({ statusCode: 200, headers });
 
-/** The longer somebody guesses on one connection, the longer each answer takes: up to half a minute. */
+/**
+ * The delay before an answer, in seconds. It doubles with each attempt on a connection, to slow down guessing; at most
+ * 30.
+ */
 const waitSeconds = (attempt: number): number =>
   Math.min(30, mailServers().loginWaitSeconds * 2 ** Math.min(attempt - 1, 4));
 
-/** Which attempt on its connection this is, the first being 1. */
+/** The number of the attempt on its connection, from 1. */
 const attemptOf = (text = ""): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1);
 
 function refused(attempt: number): Response {
@@ -55,21 +58,21 @@ function accepted({ address }: LoggedIn, server: Endpoint): Response {
   });
 }
 
-/** What serves a mailbox: sending goes by the domain's dedicated IP, if it has one that is well. */
+/** The server for a mailbox. Sending uses the domain's dedicated IP, if it has a healthy one. */
 async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
   const own = protocol === "smtp" ? await relayOf(table, domain) : undefined;
   return own ?? mailServers()[protocol];
 }
 
-/** One text for all spellings of an address. */
+/** Normalizes the spelling of an address. */
 function spelled(user: string): string {
   const address = readAddress(user);
   return address ? `${address.local}@${address.domain}` : user;
 }
 
 /**
- * Charges an attempt to its source and to its address, before anything is computed for it. 429. The source first: one
- * that is at its limit does not take the address's room from others.
+ * Charges an attempt to its source and to its address, before any expensive work; throws 429. The source is charged
+ * first, so that a source at its limit does not use up the address's room.
  */
 async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
   const address = createHash("sha256").update(spelled(user)).digest("hex").slice(0, 32);
@@ -104,8 +107,9 @@ async function answer({ headers }: MailRequest, work: MailWork) {
 }
 
 /**
- * nginx's mail `auth_http` protocol: whether a password logs in to a mailbox by SMTP or IMAP, and which server serves
- * it. The answer is in the headers of a 200, as nginx wants it, but for a request that is not a mail server's.
+ * Answers nginx's mail `auth_http` protocol: whether a password is valid for a mailbox by SMTP or IMAP, and which
+ * server to use. The answer is in the headers of a 200, as nginx requires, unless the request did not come from a mail
+ * server.
  */
 export const handler = mailDoor("mail.auth", answer, (problem, requestId) =>
   problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : later(),

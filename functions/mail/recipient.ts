@@ -3,11 +3,13 @@ import { mailDoor } from "../../shared/mail/servers/door.ts";
 import { routeOf } from "../../shared/mail/servers/recipient.ts";
 
 /**
- * Where mail for `?address=` goes, for the deployment's MX: to a mailbox by its address, an alias or the catch-all, to
- * nobody (`none`), or nowhere here (`unknown`): also when nobody has proved that the domain is theirs.
+ * Tells the deployment's MX where mail for `?address=` goes:
+ * - a mailbox, by its address, an alias or the catch-all
+ * - nobody (`none`)
+ * - not handled here (`unknown`), also when nobody has proved ownership of the domain
  */
 export const handler = mailDoor("mail.recipient", async ({ rawQueryString }, { table }) => {
-  // A plus is a plus here, written as it is or percent-encoded: no address that is given out has a space.
+  // A plus sign stays a plus sign, encoded or not: no address here contains a space.
   const query = new URLSearchParams(rawQueryString.replaceAll("+", "%2B"));
   const route = await routeOf(table, query.get("address") ?? "");
   return { response: json(200, route), fields: { kind: route.kind } };

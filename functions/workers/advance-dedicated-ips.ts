@@ -1,7 +1,7 @@
 import { ipWork } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 
-/** Does what is due of dedicated IPs and their assignments; for a schedule of every minute. */
+/** Runs the due tasks of dedicated IPs and their assignments. Scheduled every minute. */
 export async function handler(): Promise<void> {
   const work = ipWork("advance_dedicated_ips");
   const startedMs = performance.now();

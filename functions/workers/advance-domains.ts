@@ -10,7 +10,7 @@ import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
 import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../../shared/table/due.ts";
 
-/** Does what is due of a domain at an instant. Whatever fails stays due: it is taken up again. */
+/** Runs the task of a domain that is due at an instant. A failed task stays due and is retried. */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
   if (domain?.due_at !== at) return forget(accountId, id, at, work);
@@ -29,7 +29,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
   }
 }
 
-/** Takes an instant out of the queue at which a domain is not due any more. */
+/** Removes a queue entry whose domain is no longer due at that instant. */
 const forget = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
   forgetDue(table, dueKey(domainQueue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
@@ -39,7 +39,7 @@ const forget = (accountId: string, id: string, at: string, { table }: DomainWork
     };
   });
 
-/** Does what is due of purchases, domains and zones, as `sweepTasks` has it. */
+/** Runs the due tasks of purchases, domains and zones through `sweepTasks`. */
 export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<Swept> {
   const tasks = await Promise.all([
     dueTasks(batchQueue, continueBatch, work),
@@ -49,7 +49,7 @@ export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promi
   return sweepTasks(tasks.flat(), work.log, bounds);
 }
 
-/** Brings a zone up to date, or forgets that it was due when it is no more, or was due at another time. */
+/** Synchronizes a zone, or removes its queue entry if the zone is gone or due at another time. */
 async function bringUp(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const zone = await getZone(work.table, accountId, id);
   if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
@@ -62,7 +62,7 @@ async function bringUp(accountId: string, id: string, at: string, work: DomainWo
 
 const isDue = (zone: StoredZone | undefined, at: string): boolean => zone?.wanted === true && zone.due_at === at;
 
-/** Does what is due of purchases, domains and zones; for a schedule of every minute. */
+/** Runs the due tasks of purchases, domains and zones. Scheduled every minute. */
 export async function handler(): Promise<void> {
   const work = domainWork("advance_domains");
   const startedMs = performance.now();

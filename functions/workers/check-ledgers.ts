@@ -4,7 +4,9 @@ import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/** Checks the books of some accounts; for a schedule of every hour, which gets to each account once a day. It changes nothing. */
+/**
+ * Checks the ledgers of some accounts without changing them. Scheduled every hour; each account is checked once a day.
+ */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "check_ledgers" }, env.LOG_FORMAT);

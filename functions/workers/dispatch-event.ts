@@ -19,7 +19,10 @@ const Detail: z.ZodType<PublishedEvent> = z.object({
   truncated: z.boolean().exactOptional(),
 });
 
-/** Delivers one event from the bus to the webhooks that want it. Rejects, to be called again, when it lost one. */
+/**
+ * Delivers one event from the bus to the webhooks subscribed to it. Rejects if a delivery was lost, so that the event
+ * is sent again.
+ */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const work = openWork("dispatch_event");
   const startedMs = performance.now();

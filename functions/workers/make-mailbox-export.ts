@@ -10,7 +10,7 @@ import { openTable } from "../../shared/table/table.ts";
 
 const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
 
-/** Makes the file of an export of mailboxes that was asked for, by its event from the bus. */
+/** Makes the file of a requested mailbox export. Triggered by its event from the bus. */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = Detail.parse(detail);
   const { env, client } = runtime();

@@ -9,7 +9,7 @@ import { payments } from "../../shared/providers/payments/factory.ts";
 
 const bodyLimitBytes = 262_144;
 
-/** The body as it was sent: what was signed are its bytes. */
+/** The body exactly as sent, since the signature covers its bytes. Throws 413. */
 function rawBody({ body = "", isBase64Encoded }: APIGatewayProxyEventV2): string {
   if (Buffer.byteLength(body, isBase64Encoded ? "base64" : "utf8") > bodyLimitBytes) {
     throw new Problem("body_too_large", `A webhook may hold ${bodyLimitBytes} bytes at most.`, {
@@ -22,7 +22,10 @@ function rawBody({ body = "", isBase64Encoded }: APIGatewayProxyEventV2): string
 const again = (): Problem =>
   new Problem("upstream_unavailable", "This event could not be taken now. Send it again.", { retry_after: 30 });
 
-/** Whatever is not the sender's fault is 503: the provider then sends the event again, for up to three days. */
+/**
+ * Maps errors to answers. Errors that are not the sender's fault become 503: the provider then sends the event again,
+ * for up to three days.
+ */
 function meantForSender(error: unknown, log: Log): Problem {
   if (error instanceof Problem && (error.status === 400 || error.status === 413)) return error;
   const expected = error instanceof Problem && error.status === 503;
@@ -30,7 +33,7 @@ function meantForSender(error: unknown, log: Log): Problem {
   return expected ? error : again();
 }
 
-/** What became of the event: what to answer, and what to log. */
+/** Handles the event. Returns its outcome for the answer, with fields for the log. */
 async function take(event: APIGatewayProxyEventV2, work: SideDoorWork): Promise<LogFields & { outcome: string }> {
   const payment = await payments(work.table).readEvent(rawBody(event), event.headers, work.now());
   if (payment === undefined) return { outcome: "ignored" };
@@ -40,8 +43,11 @@ async function take(event: APIGatewayProxyEventV2, work: SideDoorWork): Promise<
 }
 
 /**
- * Takes the payment provider's webhooks; their signature is the credential. 200 once an event is dealt with, also
- * before or of no interest; 400 when it is not the provider's; 503 when it has to come again.
+ * Receives the payment provider's webhooks, which are authenticated by their signature.
+ * - 200: the event was handled, was handled before, or is of no interest.
+ * - 400: the event is not from the provider.
+ * - 413: the body is too large.
+ * - 503: the provider must send the event again.
  */
 export const handler = sideDoor({
   name: "workers.payment_webhook",

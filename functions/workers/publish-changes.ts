@@ -10,16 +10,17 @@ import { publishInOrder } from "../../shared/webhooks/publish.ts";
 
 export type StreamHandler = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** What the worker works with. */
+/** The worker's dependencies. */
 type Tools = { publish: EventPublisher; log: Log };
 
 type Read = { record: DynamoDBRecord; event: Event };
 
 /**
- * The handler that publishes the changes among a stream's records, in order per resource and at least once. It
- * answers the first record that has to come again: one that was not published, or that cannot be read. What stands
- * behind the latter waits. It rejects when a batch begins with one, so that Lambda splits the batch until that
- * record is alone: only then does it go to the dead letters without taking others with it.
+ * Builds the handler that publishes the changes in a stream's records, in order per resource and at least once.
+ * - Reports the first record that must be retried: one that was not published or cannot be read. Records after an
+ *   unreadable one wait.
+ * - Rejects a batch that begins with an unreadable record, so that Lambda splits the batch until the record is alone
+ *   and goes to the dead letters without others.
  */
 export function publishChanges(open: () => Tools): StreamHandler {
   let opened: Tools | undefined;
@@ -44,7 +45,7 @@ export function publishChanges(open: () => Tools): StreamHandler {
   };
 }
 
-/** The changes up to the first that cannot be read, and that one. */
+/** Reads the changes up to the first unreadable record, and returns that record too. */
 function readUntilUnreadable(
   records: readonly DynamoDBRecord[],
   log: Log,
@@ -61,7 +62,10 @@ function readUntilUnreadable(
 const isChange = ({ eventName, dynamodb }: DynamoDBRecord): boolean =>
   eventName === "INSERT" && (dynamodb?.Keys?.["SK"]?.S ?? "").startsWith(changeKeyPrefix);
 
-/** The event in a record, or nothing. The record's content is not logged: it can hold names and addresses. */
+/**
+ * Reads the event in a record; undefined if it is unreadable. The content is not logged, as it may hold names and
+ * addresses.
+ */
 function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefined {
   const { SequenceNumber: sequence_number, NewImage = {}, Keys } = dynamodb;
   try {
@@ -75,7 +79,7 @@ function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefin
 
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
 
-/** The strings and numbers of an image; a change's row holds nothing else. */
+/** The string and number attributes of an image. A change's row has no others. */
 const scalarsOf = (image: Record<string, AttributeValue>): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(image).flatMap(([name, { S, N }]): [string, string | number][] =>
@@ -88,7 +92,7 @@ const Environment = z.object({
   LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
 });
 
-/** Takes the changes of the table's stream to the event bus in EVENT_BUS. */
+/** Publishes the changes of the table's stream to the event bus in EVENT_BUS. */
 export const handler = publishChanges(() => {
   const { EVENT_BUS, LOG_LEVEL } = Environment.parse(process.env);
   const log = createLog(LOG_LEVEL, { worker: "publish_changes" });

@@ -2,12 +2,12 @@ import { runtime } from "../../shared/http/runtime.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";
 import { sweep } from "../../shared/webhooks/sweep.ts";
 
-/** Tries the webhook deliveries that are due; for a schedule of every minute. */
+/** Retries the webhook deliveries that are due. Scheduled every minute. */
 export async function handler(): Promise<void> {
   const work = openWork("retry_deliveries");
   const startedMs = performance.now();
   const swept = await sweep(work);
-  // The metrics count what is due by each line; a person at a terminal is told of what changed.
+  // The metrics read every line with due deliveries; a person at a terminal only wants to see changes.
   const hasChanged = Object.keys(swept).some((name) => name !== "due" && name !== "pending");
   const isNews = runtime().env.LOG_FORMAT === "text" ? hasChanged : swept.due > 0;
   work.log[isNews ? "info" : "debug"]("swept", {

@@ -8,8 +8,8 @@ import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 /**
- * Closes yesterday for every account. Rejects, to be called again, when some could not be closed: those that
- * were are passed over then.
+ * Closes yesterday's billing for every account. Rejects if some accounts failed, so that it is called again; closed
+ * accounts are then skipped.
  */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();

@@ -6,14 +6,13 @@ import { a2aVersion } from "../../functions/code/protocols/a2a/rpc.ts";
 import { productName } from "../../shared/core/product.ts";
 import { families } from "../openapi/routes.ts";
 
-/** Stands for the API's address, which is known where the card is served. */
+/** A placeholder for the API's address, which is filled in when the card is served. */
 const address = "{address}";
 
 const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?? "";
 
 /**
- * The agent card of A2A 1.0 (§4.4). A skill is a family of functions: what an agent can be asked about, of which each
- * call is told apart by the functions in its description.
+ * Builds the agent card of A2A 1.0 (§4.4). Each skill is a family of functions; its description names the functions.
  */
 export function agentCard(): object {
   const modes = [dataType, textType];

@@ -1,6 +1,6 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
-/** What each problem means and what to do about it, for the page of errors. */
+/** What each problem means and how to solve it, for the page of errors. */
 export const adviceOf: Record<ProblemCode, string> = {
   malformed_json: "The body could not be parsed. Send one JSON document and nothing behind it.",
   malformed_request: "The request could not be read at all. Check how your client builds it.",

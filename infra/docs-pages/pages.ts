@@ -1,10 +1,10 @@
-/** A page beside the reference: where its Markdown is, from the project's root, and what it is called there. */
+/** A page besides the reference: its name on the site, its source relative to the project's root, and its title. */
 export type DocsPage = { name: string; file: string; title: string };
 type Group = { title: string; pages: readonly DocsPage[] };
 
 const page = (name: string, title: string): DocsPage => ({ name, file: `docs/${name}.md`, title });
 
-/** The pages in the order in which one may read them. Errors is made of the table of problems. */
+/** The pages in reading order. The page of errors is built from the table of problems. */
 export const groups: readonly Group[] = [
   {
     title: "Begin",
@@ -44,7 +44,7 @@ export const groups: readonly Group[] = [
 
 export const docsPages: readonly DocsPage[] = groups.flatMap(({ pages }) => pages);
 
-/** Documents of who runs the product; these are read where its source is. */
+/** Documents for contributors and operators, who read them in the source. */
 export const unpublished: ReadonlySet<string> = new Set([
   "architecture",
   "local",
@@ -53,13 +53,13 @@ export const unpublished: ReadonlySet<string> = new Set([
   "benchmarks",
 ]);
 
-/** The pages that are programs, by their paths. */
+/** The pages that are applications, by path. */
 const doors = new Map([
   ["/docs", "reference"],
   ["/docs/playground", "playground"],
 ]);
 
-/** The path and title of what a file of the project, or a path of the product, is shown as; undefined when it is not. */
+/** The path and title under which the site shows a file of the project or a path; undefined if it does not. */
 export function shownAs(target: string): { path: string; title: string } | undefined {
   const title = doors.get(target);
   if (title !== undefined) return { path: target, title };

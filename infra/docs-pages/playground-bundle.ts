@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, "../..");
 const sources = resolve(import.meta.dirname, "../docs/playground");
 const cacheFolder = join(root, "node_modules/.cache/playground");
 
-/** Generates the two modules of a Lezer grammar: the parser, `x.grammar`, and the numbers of its tokens, `x.grammar.terms`. */
+/** Generates the two modules of a Lezer grammar: the parser (`x.grammar`) and its token numbers (`x.grammar.terms`). */
 const grammars: Plugin = {
   name: "grammars",
   async setup(build) {
@@ -45,7 +45,7 @@ async function bundle(): Promise<string> {
     format: "esm",
     target: "es2022",
     plugins: [grammars],
-    // CodeMirror, Lezer and their small packages have one author and one license, which goes where a copy goes.
+    // CodeMirror, Lezer and their small packages share one author and one license, which must accompany every copy.
     banner: { js: `/*\nCodeMirror and Lezer\n\n${license}*/` },
     legalComments: "none",
     logLevel: "warning",
@@ -53,7 +53,7 @@ async function bundle(): Promise<string> {
   return outputFiles[0]?.text ?? "";
 }
 
-/** A hash of what the bundle is made from: the page's sources, this file, and the packages by the lock file. */
+/** Hashes the inputs of the bundle: the page's sources, this file, and the lock file. */
 async function hashOfInputs(): Promise<string> {
   const names = (await readdir(sources)).toSorted().map((name) => join(sources, name));
   const hash = createHash("sha256");
@@ -63,9 +63,9 @@ async function hashOfInputs(): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Keeps a bundle in place of the one before it. Without the right to write there, every start bundles anew. */
+/** Replaces the cached bundle. Without permission to write there, every start bundles again. */
 async function keep(cached: string, script: string): Promise<void> {
-  // Another process must not read half of it.
+  // Writing to another name first keeps other processes from reading half a file.
   const unfinished = `${cached}.${process.pid}`;
   try {
     await rm(cacheFolder, { recursive: true, force: true });
@@ -73,13 +73,13 @@ async function keep(cached: string, script: string): Promise<void> {
     await writeFile(unfinished, script);
     await rename(unfinished, cached);
   } catch {
-    // The bundle itself is in memory.
+    // The caller still has the bundle in memory.
   }
 }
 
 /**
- * The playground's script with everything in it: CodeMirror, code mode's language and the page.
- * It is built once for the same sources, and kept in `node_modules/.cache`.
+ * Builds the playground's script, with CodeMirror, the language of code mode and the page in one file. The result is
+ * cached in `node_modules/.cache` until a source changes.
  */
 export async function playgroundScript(): Promise<string> {
   const cached = join(cacheFolder, `${await hashOfInputs()}.js`);

@@ -6,12 +6,12 @@ import type { Catalogue, Shape } from "../docs/playground/value-shapes.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** Numbers shapes, each once, however many functions answer it. 0 is anything that holds nothing to choose. */
+/** Assigns a number to each distinct shape of a result. 0 is a shape without members. */
 class Shapes {
   readonly all: (Shape | null)[] = [null];
   readonly #known = new Map<string, number>();
 
-  /** The number of a schema's shape; of a choice, that of the first that holds something. */
+  /** The number of a schema's shape; for alternatives, that of the first one with members or items. */
   of(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {
     if (typeof schema !== "object") return 0;
     if (schema.$ref !== undefined) return this.of(definitions[schema.$ref.replace("#/$defs/", "")], definitions);
@@ -34,7 +34,7 @@ class Shapes {
   }
 }
 
-/** The catalogue as the playground completes it: functions, their parameters and the shapes of their results. */
+/** The catalogue for the playground's completion: functions, parameters, and shapes of results. */
 export function playgroundFunctions(): Catalogue {
   const shapes = new Shapes();
   const functions = [...catalogue.values()].map((fn) => {

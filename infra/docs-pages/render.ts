@@ -6,7 +6,7 @@ import { productName } from "../../shared/core/product.ts";
 import { escaped } from "../../shared/core/text.ts";
 import { type DocsPage, groups, shownAs } from "./pages.ts";
 
-/** GitHub's name for a heading, by which links find it there too. */
+/** The anchor that GitHub gives a heading, so that links work on both sites. */
 export function slugOf(heading: string, taken: Set<string> = new Set()): string {
   const slug = heading
     .toLowerCase()
@@ -18,7 +18,7 @@ export function slugOf(heading: string, taken: Set<string> = new Set()): string 
   return unique;
 }
 
-/** Where a link of a document leads on the site; undefined where that is not shown there. */
+/** The target of a document's link on the site; undefined if the site does not show the target. */
 export function addressOf(href: string, file: string): string | undefined {
   if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return href;
   if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
@@ -30,15 +30,15 @@ export function addressOf(href: string, file: string): string | undefined {
 
 const plain = (html: string): string => html.replaceAll(/<[^>]+>/g, "");
 
-/** What a code span that is nothing but the name of a page is replaced with. */
+/** Turns a code span that names a page into a link; undefined for other code spans. */
 function linkToPage(text: string): string | undefined {
   const shown = shownAs(text);
   return shown && `<a href="${shown.path}">${text.startsWith("/") ? escaped(text) : escaped(shown.title)}</a>`;
 }
 
 /**
- * A document of the project as HTML. Only our own files come here; all the same, HTML in them is shown as text, and links
- * lead to web pages, mail addresses and pages of the site. A link to another file of the project is its text alone.
+ * Renders a document of the project as HTML. The documents are trusted, but HTML in them is shown as text all the same.
+ * Links may lead to web pages, mail addresses and pages of the site; a link to any other file becomes plain text.
  */
 export function renderMarkdown(markdown: string, file: string): string {
   const taken = new Set<string>();
@@ -53,7 +53,7 @@ export function renderMarkdown(markdown: string, file: string): string {
         const html = this.parser.parseInline(tokens);
         const id = slugOf(unescaped(plain(html)), taken);
         if (depth === 2) sections.push({ id, html });
-        // The page's own address leads to its main heading.
+        // The address of the page itself leads to its main heading.
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
         return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
       },
@@ -62,7 +62,7 @@ export function renderMarkdown(markdown: string, file: string): string {
         const address = addressOf(href, file);
         const shown = address === undefined ? undefined : shownAs(posix.join("docs", posix.basename(href)));
         isInLink = true;
-        // A file's name says nothing to who reads the site.
+        // A file's name means nothing to a reader of the site.
         const html = /^`.*\.md`$/.test(text) && shown ? escaped(shown.title) : this.parser.parseInline(tokens);
         isInLink = false;
         return address === undefined ? html : `<a href="${escaped(address)}">${html}</a>`;
@@ -82,15 +82,15 @@ export function renderMarkdown(markdown: string, file: string): string {
 
 type Section = { id: string; html: string };
 
-/** What only operators need stands under this heading, the last of its page. */
+/** The heading of the section for operators, the last one of a page. */
 export const operatorsHeading = "For who runs it";
 
 const operatorsId = slugOf(operatorsHeading);
 
-/** More sections than this are listed before the first. */
+/** Pages with more sections than this get a table of contents. */
 const fewSections = 4;
 
-/** Lists the sections of a long page before the first of them, and sets apart what is for operators. */
+/** Adds a table of contents to a long page, and marks the section for operators. */
 function withSections(html: string, sections: readonly Section[]): string {
   const [before, ...rest] = html.split(`<h2 id="${operatorsId}">`);
   const apart =
@@ -118,7 +118,10 @@ const linkTo = ({ name, title }: DocsPage, here: string): string =>
 const groupOf = ({ title, pages }: (typeof groups)[number], here: string): string =>
   `<h2>${escaped(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
 
-/** A page of the site around its article: whole without its script, and with nothing from elsewhere. */
+/**
+ * Lays out a page of the site around its article. The page works without its script, and loads nothing from other
+ * sites.
+ */
 export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, article: string): string => `<!doctype html>
 <html lang="en">
   <head>

@@ -15,7 +15,7 @@ import { layOut, renderMarkdown } from "./render.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** One row per problem code, where the `type` member of an error body points. */
+/** Adds a row for each problem code; the `type` member of an error body links to it. */
 function withProblems(page: string): string {
   const rows = problemCodes.map((code) => {
     const { status, title } = problemOf(code);
@@ -30,7 +30,7 @@ const articleOf = (source: string, file: string): string =>
 const notFound = `<h1>There is no such page</h1>
 <p>Begin at the <a href="/docs/overview">overview</a>, or look a function up in the <a href="/docs">reference</a>.</p>`;
 
-/** The pages beside the reference, as they are served, and the one instead of a page that is not there. */
+/** The pages besides the reference as they are served, and the page for unknown paths. */
 const pageAssets = (): Asset[] => [
   ...docsPages.map((page) => ({
     to: `docs/${page.name}.html`,
@@ -43,11 +43,11 @@ const pages = resolve(import.meta.dirname, "../docs");
 const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
 /**
- * What the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer, the
- * playground, the pages beside them, and the page that confirms a forwarding.
+ * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer,
+ * the playground, the other pages, and the page that confirms a forwarding.
  */
 export async function docsAssets(): Promise<Asset[]> {
-  // esbuild is a process of its own: it works while the rest is written.
+  // esbuild runs in a process of its own, so it can work while the rest is written.
   const script = playgroundScript();
   const verify = ["verify.html", "verify.js", "verify.css"];
   const names = [
@@ -74,7 +74,7 @@ export async function docsAssets(): Promise<Asset[]> {
   ];
 }
 
-/** What the `fallback` Lambda reads: which methods each path template takes. */
+/** The file that the `fallback` Lambda reads: the methods of each path template. */
 export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   const methods: Record<string, string[]> = {};
   for (const trigger of lambdas.flatMap(({ triggers }) => requestsTo(triggers))) {

@@ -2,14 +2,14 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 
-/** The product cannot start; the message is for the person who started it and says what to do. */
+/** An error that the person who started the product can fix; the message says how. */
 export class StartProblem extends Error {}
 
-/** What to say of an error that is not ours. */
+/** The text for an error of another library. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error);
 
-/** What the file system says, in words that help. */
+/** Advice for errors of the file system, by their code. */
 const advice: Record<string, string> = {
   ENOSPC: "The disk is full: make room",
   EDQUOT: "Your share of the disk is full: make room",
@@ -18,7 +18,7 @@ const advice: Record<string, string> = {
   EPERM: "You may not write there: set DATA_DIR to a folder of yours",
 };
 
-/** The problem that an error is for the person who started the product; undefined where it is a fault of ours. */
+/** Converts an error into a StartProblem if the person who started the product can fix it; else undefined. */
 export function startProblemOf(error: unknown): StartProblem | undefined {
   if (error instanceof StartProblem) return error;
   if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
@@ -28,7 +28,7 @@ export function startProblemOf(error: unknown): StartProblem | undefined {
 
 export type StartArguments = { help: boolean; reset: boolean; yes: boolean; seed: "big" | undefined };
 
-/** The command line was not understood; the message says why. */
+/** The command line is invalid; the message says why. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm start [-- options]
@@ -57,18 +57,18 @@ function parsed(argv: readonly string[]) {
   }
 }
 
-/** What is behind `npm start --`. Throws `Misuse`. */
+/** Reads the arguments after `npm start --`. Throws `Misuse`. */
 export function readArguments(argv: readonly string[]): StartArguments {
   const { help, reset, yes, seed } = parsed(argv);
   if (seed !== undefined && seed !== "big") throw new Misuse(`There is no seed "${seed}", only --seed big.`);
   return { help, reset, yes, seed };
 }
 
-/** Asks a question at the terminal, unless `yes` answers it. Throws `StartProblem` where there is nobody to ask. */
+/** Asks a yes-or-no question at the terminal, unless `yes` answers it. Throws `StartProblem` without a terminal. */
 export async function confirmAtTerminal(question: string, { yes }: { yes: boolean }): Promise<boolean> {
   if (yes) return true;
   if (!process.stdin.isTTY) throw new StartProblem(`${question} There is no terminal to ask at: --yes says yes.`);
-  // Standard output may go into a file.
+  // The question goes to standard error, as standard output may be redirected to a file.
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
@@ -77,12 +77,14 @@ export async function confirmAtTerminal(question: string, { yes }: { yes: boolea
   }
 }
 
-/** Where the data is, unless DATA_DIR says otherwise. */
+/** The default of DATA_DIR. */
 export const defaultDataDir = resolve(import.meta.dirname, "../../.data");
 
 const quoted = (word: string): string => (/^[\w./~+@%=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** The command that starts the product on this data folder again, to be pasted: `DATA_DIR=/tmp/x npm start -- --reset`. */
+/**
+ * The command to start the product on this data folder again, ready to paste: `DATA_DIR=/tmp/x npm start -- --reset`.
+ */
 export function startCommand(dataDir: string, ...flags: readonly string[]): string {
   const before = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${quoted(dataDir)} `;
   return `${before}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;

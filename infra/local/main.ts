@@ -22,20 +22,22 @@ import { resetDataDir } from "./start/reset.ts";
 import { type Settings, readSettings } from "./start/settings.ts";
 import { localTableName } from "./table/lock.ts";
 
-/** npm hands a Ctrl-C on to us a moment after the terminal did; that one is not a second Ctrl-C. */
+/**
+ * npm forwards Ctrl-C a moment after the terminal has sent it; a second signal within this time is the same key press.
+ */
 const sameKeyPressMs = 500;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** What a bundle has beside it on Lambda, the functions that serve the docs and the 405s find here. */
+/** Writes the files that are beside the bundle on Lambda, for the functions that serve the docs and the 405s. */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
   await writeAssets(folder, [...(await docsAssets()), ...fallbackAssets(lambdas)]);
   return folder;
 }
 
-/** Fills the big account, as far as it is not, and shows how far it is. */
+/** Fills the big account from where it is, and shows the progress. */
 async function seedBigHere(signal: AbortSignal): Promise<void> {
   const table = openTable(documentClient(), localTableName);
   const { id: accountId } = bigAccount;
@@ -47,7 +49,7 @@ async function seedBigHere(signal: AbortSignal): Promise<void> {
   await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }
 
-/** Stops on the first signal with exit code 0, at once on the second. */
+/** Stops on the first signal with exit code 0, and at once on the second with exit code 1. */
 function stopOnSignal(stop: () => Promise<void>): void {
   let firstAt: number | undefined;
   const onSignal = (): void => {
@@ -63,13 +65,13 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on("SIGTERM", onSignal);
 }
 
-// What the engine and we write is for nobody else on this machine.
+// Files of the engine and the product are readable by their owner only.
 process.umask(0o077);
 
 async function main(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
-  // Functions that use the table log their requests themselves, with the units they consumed.
+  // Functions that use the table log their own requests, with the capacity units consumed.
   const logging = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
   const runtime = await startRuntime(
     settings,

@@ -22,10 +22,10 @@ import { prepareDataDir } from "./table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
 import { freePort, leaveEngineNote, localTableName } from "./table/lock.ts";
 
-/** What runs, given from outside. */
+/** The parts that the runtime starts. */
 export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
-  /** Writes what the docs and fallback functions read; answers the folder, their DOCS_DIR. */
+  /** Writes the files of the docs and fallback functions; returns their folder, for DOCS_DIR. */
   prepareDocs: (dataDir: string) => string | Promise<string>;
   seedDemo: (place: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
 };
@@ -33,12 +33,12 @@ export type Parts<Demo> = {
 export type Runtime<Demo> = {
   baseUrl: string;
   endpoint: string;
-  /** Where the zones are asked for; undefined when they are not on this machine. */
+  /** The port of the local DNS server for the zones; undefined if there is none on this machine. */
   dnsPort: number | undefined;
   demo: Demo;
   /** Lets requests finish, then ends the engine. */
   stop: () => Promise<void>;
-  /** Settles, with what it said last, if the engine ends without being asked to. */
+  /** Resolves with the engine's last output if the engine ends unexpectedly. */
   died: Promise<string>;
 };
 
@@ -72,12 +72,12 @@ async function portTaken(port: number): Promise<StartProblem> {
   return new StartProblem(`Port ${port} is ${who}, or choose another: PORT=${other} npm start`);
 }
 
-/** The local paths that show or move what happens beside the API. */
+/** The local paths besides the tokens: events, embedded providers and the clock. */
 async function pathsBeside(table: Table, dataDir: string, { wake, onClockMoved }: Workers) {
   return [...eventPaths(dataDir), ...providerPaths(table, wake), ...(await clockPaths(dataDir, onClockMoved))];
 }
 
-/** Lets the workers see at once to what a request left for them. */
+/** Wakes the workers after each request that may have changed something. */
 const wakingAfter =
   (workers: Workers, onServed: GatewayOptions["onServed"]) =>
   (one: Served): void => {
@@ -86,9 +86,9 @@ const wakingAfter =
   };
 
 /**
- * The product on one machine: engine, table, handlers, gateway, demo. It sets the process's environment,
- * as handlers read theirs from there. Throws, with nothing left running; `StartProblem` where the person
- * at the keyboard can help.
+ * Starts the product on one machine: engine, table, handlers, gateway, demo. It sets the environment of this process,
+ * as the handlers read their settings from there. On an error it stops everything and throws; `StartProblem` if the
+ * user can fix it.
  */
 export async function startRuntime<Demo>(
   settings: Settings,
@@ -97,7 +97,7 @@ export async function startRuntime<Demo>(
 ): Promise<Runtime<Demo>> {
   const { dataDir, endpoint } = settings;
   await prepareDataDir(dataDir);
-  // Known before anything runs: links to this product are made of it.
+  // Chosen before anything runs, as links to this product contain it.
   const port = settings.port === 0 ? await freePort() : settings.port;
   const baseUrl = `http://127.0.0.1:${port}`;
   const engine =

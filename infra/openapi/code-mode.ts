@@ -37,11 +37,11 @@ const A2aAnswer = z
   })
   .meta({ id: "A2aAnswer", description: "An answer of the A2A protocol, version 1.0." });
 
-/** The A2A endpoint as the document has it: the specified envelope, or the protocol. */
+/** The A2A endpoint in the document: it answers the specified envelope or the A2A protocol. */
 export const a2aRoute: Route = { ...route, output: z.union([route.output, A2aAnswer]) };
 export const a2aBody = z.union([route.body, A2aMessage]);
 
-/** The header field of the protocol. */
+/** The header field of the A2A protocol. */
 export const a2aHeaders = z.object({
   "A2A-Version": z.string().optional().meta({ description: "`1.0`, which a message of the protocol has to name." }),
 });
@@ -59,7 +59,7 @@ export const mcpHeaders = z.object({
   }),
 });
 
-/** What the document says of the MCP endpoint, which speaks JSON-RPC and so is no route of the list. */
+/** The MCP endpoint in the document. It speaks JSON-RPC, so it is not in the list of routes. */
 export const mcpRoute = defineRoute({
   name: "code.mcp",
   method: "POST",

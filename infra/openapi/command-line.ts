@@ -6,8 +6,8 @@ function end(text: string, code: 0 | 2): never {
 }
 
 /**
- * What was given to a command that knows no flag but `--help`, and takes at most `atMost` words. Shows the usage and ends the
- * process instead: with 0 where it was asked for, with 2 where the command line was not understood.
+ * Reads the words of a command that has only the flag `--help` and takes at most `atMost` words. Otherwise prints the
+ * usage and exits: with 0 for `--help`, with 2 for an invalid command line.
  */
 export function wordsGiven(usage: string, atMost = 0): string[] {
   try {

@@ -21,7 +21,7 @@ const needs = ({ capability, open }: Route): string =>
 /** The functions that are REST routes. */
 const functions: readonly Route[] = [...routes, functionsRoute];
 
-/** What calls functions, code mode and MCP, is no function itself and in no list of them. */
+/** Tells whether a route is an extension. Code mode and MCP call functions but are not functions themselves. */
 const isExtension = (route: Route): boolean =>
   functions.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
 
@@ -53,7 +53,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** Whether a request has to have a body: not when an empty object would do. */
+/** Tells whether a request needs a body. It does not if an empty object would be valid. */
 const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
 
 const jsonBody = (route: Route) => ({
@@ -68,7 +68,10 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   return grouped;
 }
 
-/** Readers in other languages refuse the whole document for one pattern that only JavaScript reads. */
+/**
+ * Rejects patterns that only JavaScript understands, as tools in other languages refuse the whole document for one of
+ * them.
+ */
 function requirePortable(pattern: string | undefined): void {
   if (pattern === undefined || isPortable(pattern)) return;
   throw new Error(
@@ -76,7 +79,10 @@ function requirePortable(pattern: string | undefined): void {
   );
 }
 
-/** zod states a UUID's pattern beside its format, and the safe-integer bounds of every integer: noise to a reader. */
+/**
+ * Drops schema members that zod adds and readers do not need: patterns next to formats, and the bounds of safe
+ * integers.
+ */
 const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }) => {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   requirePortable(jsonSchema.pattern);
@@ -84,7 +90,7 @@ const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };
 
-/** The classes that routes have; others are asked by mail servers. */
+/** The rate limits of the classes that routes use. The other classes limit mail servers only. */
 const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);

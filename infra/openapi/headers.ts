@@ -6,7 +6,7 @@ import { mayReplay } from "../../shared/http/shown-once.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 
-/** Every header field of an answer, by name. */
+/** Every response header field, by name. */
 const answerHeaders = {
   "X-Request-Id": { schema: { type: "string" }, description: "The id of the request: yours, or one of ours." },
   Location: { schema: { type: "string" }, description: "Where the created resource is read." },
@@ -51,20 +51,20 @@ const sometimes = ".sometimes";
 
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
-/** The header fields an answer always has, and those it has only in the cases their descriptions name. */
+/** The header fields that an answer always has, and those it has only in the cases their descriptions name. */
 export const headersOf = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
     ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
     ...maybe.map((name) => [name, reference(name, sometimes)]),
   ]) as Headers;
 
-/** The same of an answer that may also be the gateway's, which has none of them. */
+/** The header fields of an answer that may also come from the gateway, which sends none of them. */
 export const headersBesideGateway = (headers: readonly AnswerHeader[]): Headers =>
   headersOf([], ["X-Request-Id", ...headers]);
 
-/** The header fields that responses refer to, as the document's components; only those that are used. */
+/** The header components that responses refer to. */
 export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
-  // What is inside of schemas is large, and refers to no header.
+  // Schemas are left out of the search, as they are large and refer to no header.
   const used = JSON.stringify(paths, (_, value: unknown) => (value instanceof z.ZodType ? undefined : value));
   const both = Object.entries<Header>(answerHeaders).flatMap(([name, header]) => [
     [name, { ...header, required: true }] as const,
@@ -107,7 +107,7 @@ const fields = {
   "If-None-Match": z.string(),
 };
 
-/** The request header fields a route honours. `isFunction`: it is one of the list, not a door of code mode. */
+/** The request header fields that a route honours. `isFunction` tells functions from the endpoints of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
     "If-Match": `${route.method === "GET" ? "Answer" : "Change"} it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 \`precondition_failed\`: \`*\` for any, or tags in quotes as \`ETag\` has them, with commas between. Anything else is a 422. Without it the last write wins.`,

@@ -8,7 +8,7 @@ const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(
 
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
-/** The way from what a route creates to the route that reads it: an OpenAPI link, by that route's name. */
+/** The OpenAPI link from a route that creates a resource to the route that reads it, by the latter's name. */
 export function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
   const { location } = created;
   if (location === undefined) return {};

@@ -7,7 +7,7 @@ import { mayReplay } from "../../shared/http/shown-once.ts";
 import { headersBesideGateway, headersOf, rateLimit } from "./headers.ts";
 import { linksOf } from "./links.ts";
 
-/** What API Gateway answers by itself, where a request does not come to a function or none answers. */
+/** API Gateway's own answer, if a request reaches no function or gets no answer from it. */
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "What the gateway has to say." }) }).meta({
   id: "GatewayAnswer",
   description:
@@ -22,7 +22,7 @@ const notes: Record<string, string> = {
   503: "for a request that took too long: it may have been done, so read before you repeat it, or repeat it with its `Idempotency-Key`",
 };
 
-/** When the gateway answers with this status, as a sentence; undefined for a status that it does not answer with. */
+/** A sentence about when the gateway answers with this status; undefined if it never does. */
 const gatewayNote = (status: string): string | undefined =>
   notes[status] && `Or \`{"message": …}\` by the gateway, ${notes[status]}.`;
 
@@ -57,19 +57,19 @@ const HTTPValidationError = z
   })
   .meta({ id: "HTTPValidationError", description: "The request does not fit the schema." });
 
-/** What the document has to know of an operation beside its route. */
+/** Facts about an operation besides its route. */
 type Door = {
-  /** One of the functions, as opposed to a door of code mode. */
+  /** Whether the route is a function; the endpoints of code mode are not. */
   isFunction: boolean;
-  /** Speaks JSON-RPC: answers notifications with 202, and checks `Origin`. */
+  /** Whether it speaks JSON-RPC, answers notifications with 202 and checks `Origin`. */
   isRpc: boolean;
-  /** All functions, to which links lead. */
+  /** All functions, as targets of links. */
   functions: readonly Route[];
 };
 
 const takesKey = ({ method }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
 
-/** The codes a route may answer beside success and 422, from what it declares. */
+/** The problem codes that a route may answer besides 422. */
 function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
@@ -132,7 +132,7 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
   return Object.fromEntries([...responses, ["422", invalid]]);
 }
 
-/** What else than a problem a failure may be told by: the gateway's answer, or JSON-RPC's. */
+/** The formats of a failure besides a problem: the gateway's answer, or a JSON-RPC answer. */
 function besideProblems(route: Route, { isRpc }: Door, status: string): ZodOpenApiResponseObject["content"] {
   const schemas = [
     ...(isRpc && status === "400" ? [route.output] : []),

@@ -39,9 +39,7 @@ export const families = [
   },
 ];
 
-/**
- * The routes of the specification in its order, with the function that each is. What is not among them is an extension.
- */
+/** The routes of the specification in its order, by the name of their function. Every other route is an extension. */
 export const specifiedRoutes: Readonly<Record<string, string>> = {
   "accounts.list": "GET /v1/public/accounts",
   "accounts.get": "GET /v1/public/accounts/{account_id}",

@@ -21,7 +21,7 @@ const Asked = z.object({
   signature: z.string().max(100),
 });
 
-/** What an address asks for. Throws 403 for one that was not given out here. */
+/** Reads the signed address of an invoice. Throws 403 for an address that was not signed here. */
 function read({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof Asked> {
   const { account_id: accountId, invoice_id: invoiceId } = pathParameters ?? {};
   const query = Object.fromEntries(new URLSearchParams(rawQueryString));
@@ -43,7 +43,7 @@ function meantForCaller(error: unknown, log: Log): Problem {
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
-/** The PDF of an invoice as it is now, for who has an address of it that `billing.invoices.list` signed. */
+/** Answers an invoice's current PDF to anyone with an address signed by `billing.invoices.list`. */
 export const handler = sideDoor({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {

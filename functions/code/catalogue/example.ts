@@ -4,7 +4,7 @@ import { argumentsIn, parts, type CodeFunction } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** Stands for an id, and for the account's: whoever reads an example puts their own there. */
+/** A placeholder for every id, the account's included; readers put in their own. */
 const someId = "11111111-1111-4111-8111-111111111111";
 
 const formats: Record<string, string> = {
@@ -14,11 +14,14 @@ const formats: Record<string, string> = {
   "date-time": "2026-01-31T09:00:00Z",
 };
 
-/** A call with the required arguments, which fit their schemas: examples of theirs, or else something of the kind. */
+/**
+ * Writes an example call with the required arguments; each value comes from its schema's examples, or is made up to
+ * fit.
+ */
 export function exampleOf({ route }: CodeFunction): string {
   const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
   const { properties = {}, required = [], $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
-  // Some bodies need one of several members: those have an example as a whole.
+  // A body that requires one of several members has an example of the whole body.
   const [{ ...given } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(given)]);
   const args = [...names].map((name) => `${name}=${written(given[name] ?? valueOf(properties[name], $defs))}`);
@@ -52,7 +55,7 @@ function valueOf(schema: Schema | boolean | undefined, definitions: Record<strin
   }
 }
 
-/** A value as a program writes it. */
+/** Writes a value as a literal of the language. */
 function written(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
   if (value === null) return "None";

@@ -7,16 +7,16 @@ import { isDict } from "../interpreter/values.ts";
 type Part = "params" | "query" | "body";
 export const parts: readonly Part[] = ["params", "query", "body"];
 
-/** A route as a function: its arguments are the members of path, query and body, by name. */
+/** A route as a function. Its arguments are the members of path, query and body, by name. */
 export type CodeFunction = {
   route: Route;
   places: ReadonlyMap<string, Part>;
-  /** Whether it is about the session of the program that calls it. */
+  /** Whether the function acts on the session of the calling program. */
   ofSession: boolean;
 };
 export type Catalogue = ReadonlyMap<string, CodeFunction>;
 
-/** The functions that routes offer, by name. Throws when a name would mean two arguments of one function. */
+/** Builds the catalogue from routes, by name. Throws when two arguments of one function have the same name. */
 export function catalogueOf(list: readonly Route[]): Catalogue {
   return new Map(
     list.map((route) => {
@@ -28,7 +28,7 @@ export function catalogueOf(list: readonly Route[]): Catalogue {
   );
 }
 
-/** The arguments that make up one part of a request: its members, or the one `payload` that holds the body's. */
+/** The arguments of one part of a request: the part's members, or a single `payload` that holds the body. */
 export function argumentsIn(route: Route, part: Part): Record<string, z.ZodType> {
   const { shape } = route[part];
   if (part !== "body" || route.codeArguments === "flat") return shape;
@@ -38,7 +38,7 @@ export function argumentsIn(route: Route, part: Part): Record<string, z.ZodType>
   };
 }
 
-/** Sorts arguments into the parts of the request they belong to; names that are no argument are left out. */
+/** Sorts arguments into path, query and body. Values under unknown names are left out. */
 export function rawInput({ places, route }: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   const raw = { params: {}, query: {}, body: {} } satisfies RawInput as Record<Part, Record<string, unknown>>;
   for (const [name, part] of places) {
@@ -54,15 +54,17 @@ export function rawInput({ places, route }: CodeFunction, values: ReadonlyMap<st
 
 export const scoreLimit = 1000;
 
-/** Scores are summed in parts of 1/25, so that adding up stays exact. */
+/** Scores are added as multiples of 1/25, so that sums stay exact. */
 export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
-/** An argument as far as it is known before the program runs. */
+/** The part of an argument that is known before the program runs. */
 type Given = { value?: unknown; unknown: readonly unknown[] };
 
-/** The page size of a call to a list, as far as what is given is known; undefined for other functions. */
+/**
+ * The page size of a call to a list; undefined for other functions. An unknown page size counts as 100, the largest.
+ */
 export function pageSizeOf({ route }: CodeFunction, given: Given | undefined): number | undefined {
   const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;
   if (!schema) return undefined;
@@ -71,7 +73,10 @@ export function pageSizeOf({ route }: CodeFunction, given: Given | undefined): n
   return typeof parsed?.data === "number" ? parsed.data : scoreUnit;
 }
 
-/** What a call counts, in units: 1, its page size / 25, or 5 when it reaches an outside provider. */
+/**
+ * The score of a call in units of 1/25. A call counts 1, or 5 if it reaches an outside provider, or its page size / 25,
+ * whichever is largest.
+ */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   const isOutside = fn.route.limit === "outbound" || fn.route.uses.some((port) => providers.has(port));
   return Math.max(isOutside ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);

@@ -54,7 +54,9 @@ const common = {
 
 const path = "/v1/public/functions";
 
-/** The functions that tell of the others; they look in the catalogue when they are called. */
+/**
+ * The functions that describe other functions. They read the catalogue only when called, because it contains them too.
+ */
 export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   defineRoute({
     ...common,

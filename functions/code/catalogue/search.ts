@@ -2,24 +2,29 @@ import { closestName } from "../language/spelling.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 
 const shown = 10;
-/** What a word of the query counts where it is found, and how much of that where it only begins a word, or is misspelt. */
+/**
+ * The weight of a match in each part of a function. A match of only a word's beginning, or of a misspelt word, earns a
+ * fraction.
+ */
 const weights = { name: 8, summary: 3, parameters: 1, description: 1 };
 const [beginning, misspelt] = [0.6, 0.4];
 
-/** How many words of a query are looked for. */
+/** The number of words of a query that are searched for. */
 export const searchedWords = 8;
 
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 const singular = (one: string): string => one.replace(/(?<=..)(es|s)$/, "");
 
-/** The words of one part of a function, as they are and without what makes them plurals. */
+/** The words of one part of a function, as written and in the singular. */
 type Words = { words: string[]; singulars: Set<string> };
 type Indexed = Record<keyof typeof weights, Words>;
 const indexed = new WeakMap<CodeFunction, Indexed>();
 
 /**
- * The functions that a query's words fit best, best first; equals in the catalogue's order, those without a hit left out.
- * Looks for the first eight words.
+ * Finds the functions that match a query best.
+ * - Best match first; equal matches keep the catalogue's order.
+ * - Functions without a match are left out.
+ * - Only the first eight words are searched for.
  */
 export function searchFunctions(catalogue: Catalogue, query: string): CodeFunction[] {
   const words = [...new Set(wordsIn(query))].slice(0, searchedWords);
@@ -52,13 +57,15 @@ function wordsOf(text: string): Words {
 
 function rankOf(word: string, index: Indexed): number {
   return Object.entries(index).reduce((sum, [part, words]) => {
-    // A name that says little else fits better.
+    // A short name that matches is a better hit than a long one.
     const share = part === "name" ? Math.sqrt(words.words.length) : 1;
     return sum + (weights[part as keyof typeof weights] * fit(word, words, part === "name")) / share;
   }, 0);
 }
 
-/** 1 where the word is there; a plural counts as the word itself. Only names are looked through for a misspelt one. */
+/**
+ * Scores a word from 0 to 1, where 1 is an exact match. A plural equals its singular. Only names tolerate misspelling.
+ */
 function fit(word: string, { words, singulars }: Words, isName: boolean): number {
   if (singulars.has(singular(word))) return 1;
   if (word.length > 2 && words.some((other) => other.startsWith(word))) return beginning;

@@ -6,11 +6,11 @@ import { type CodeFunction, argumentsIn, parts } from "./function.ts";
 type Schema = z.core.JSONSchema.BaseSchema;
 
 type Options = {
-  /** Shows what a text may look like, where the schema says so, in place of how long it may be. */
+  /** Shows an example text from the schema in place of the length limits. */
   examples?: boolean;
 };
 
-/** A JSON schema as a person would say it: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
+/** Describes a JSON schema in words: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
 export function describeType(
   schema: Schema | boolean,
   definitions: Record<string, Schema> = {},
@@ -49,7 +49,7 @@ const members = (schema: Schema, inner: (part: Schema | boolean) => string): str
     .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
     .join(", ");
 
-/** zod gives every integer the bounds of safe integers: those say nothing. */
+/** Drops the bounds of safe integers: zod adds them to every integer, and they tell a reader nothing. */
 const bound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
@@ -60,7 +60,7 @@ function range(from: number | undefined, to: number | undefined, unit = ""): str
   return least === undefined ? ` (at most ${most}${unit})` : ` (${least} to ${most}${unit})`;
 }
 
-/** One argument of a function, as a caller needs to know it. */
+/** One argument of a function, as described to callers. */
 export const Parameter = z.object({
   name: z.string().meta({ description: "The argument's name." }),
   type: z.string().meta({ description: "Its type, in words." }),

@@ -12,7 +12,7 @@ import { closestName } from "../language/spelling.ts";
 import { type ConstantValue, type ValueOf, foldArgument, partIn, positionIn } from "./constants.ts";
 import { type Budget, type Schema, type StaticType, type TypeName, memberShape, typesIn, typesOf } from "./types.ts";
 
-/** Where a value does not fit, what it is, and what would fit. */
+/** A value of a wrong type: its path, its type, and the types allowed there. */
 type Misfit = { path: (string | number)[]; is: TypeName; wanted: TypeName[]; shape: StaticType };
 
 type Parameters = { properties: Record<string, Schema | boolean>; definitions: Record<string, Schema> };
@@ -28,7 +28,9 @@ function parameterTypes(fn: CodeFunction): Parameters {
   return parameters;
 }
 
-/** Why an argument of this shape is none that the function takes, whatever the run brings; undefined where it may be. */
+/**
+ * Finds the first part of an argument whose type the function never takes; undefined when the argument may be valid.
+ */
 export function typeMismatch(fn: CodeFunction, name: string, shape: StaticType, budget: Budget): Misfit | undefined {
   const { properties, definitions } = parameterTypes(fn);
   const find = (
@@ -64,10 +66,10 @@ const isNullable = (schema: Schema | undefined): boolean => {
   const choices = schema?.anyOf ?? schema?.oneOf ?? [];
   return schema?.type === "null" || choices.some((choice) => typeof choice === "object" && choice.type === "null");
 };
-/** A result that may be null fits where null does. */
+/** A nullable result may be passed to a nullable parameter. */
 const mayBothBeNull = ({ schema }: StaticType, wanted: Schema): boolean => isNullable(schema) && isNullable(wanted);
 
-/** What is most likely meant where a value does not fit, as a sentence to follow another; `of` is how the program calls it. */
+/** Suggests a fix for a wrong type, as a sentence to append. `of` is the value's name in the program. */
 function suggestionFor({ is, wanted, shape }: Misfit, of: string): string {
   if (!wanted.includes("string")) return "";
   if (is === "number" || is === "boolean") return ` Write f"{${of}}".`;
@@ -76,10 +78,10 @@ function suggestionFor({ is, wanted, shape }: Misfit, of: string): string {
   return isText ? ` Did you mean ${of}.id?` : "";
 }
 
-/** What a call is given, as far as it is known, and where that is written. */
+/** The known argument values of a call, and the literals with their positions. */
 type Given = { values: ReadonlyMap<string, unknown>; literals?: ReadonlyMap<string, ConstantValue> };
 
-/** The mistakes of arguments that their function does not take; what is missing beside each other is one of them. */
+/** Turns validation errors into diagnostics. Errors about missing members of the same object become one diagnostic. */
 function invalidArguments(
   errors: readonly ValidationError[],
   call: Call,
@@ -95,7 +97,7 @@ function invalidArguments(
 
 const shownNames = 20;
 
-/** One mistake, shown where the value is written. */
+/** Builds one diagnostic, positioned at the value. */
 function invalidArgument(
   errors: readonly ValidationError[],
   call: Call,
@@ -130,7 +132,7 @@ const ended = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence 
 const shownPath = ([name = "", ...path]: readonly (string | number)[]): string =>
   [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
 
-/** The mistake of an argument whose value only the run knows, but of what type it is. */
+/** The diagnostic for an argument whose value is unknown before the run but whose type is wrong. */
 export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Diagnostic {
   const [name = "", ...path] = misfit.path;
   const part = partIn(value, path);
@@ -145,7 +147,7 @@ export function unfitArgument(call: Call, value: Expression, misfit: Misfit): Di
   };
 }
 
-/** A value without a name: the name that stands at its place is the one that is most likely meant. */
+/** The diagnostic for an argument without a name. It suggests the parameter at the same position. */
 function positional({ at }: Argument, place: number, fn: CodeFunction): Diagnostic {
   const name = [...fn.places.keys()][place];
   const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
@@ -163,15 +165,15 @@ function unknownArgument({ name, at }: Argument, fn: CodeFunction): Diagnostic {
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** What is known of the arguments of a call before it runs. */
+/** The result of checking a call's arguments before the run. */
 type CheckedArguments = {
   mistakes: Diagnostic[];
   literals: ReadonlyMap<string, ConstantValue>;
-  /** The names of those that only the run knows whole, and of which nothing is wrong so far. */
+  /** The names of arguments whose value is partly unknown before the run, and which have no error so far. */
   open: ReadonlySet<string>;
 };
 
-/** What is wrong with the arguments of a call as far as they are known before it runs; `constantOf` knows variables. */
+/** Checks the arguments of a call as far as they are known before the run. `constantOf` looks up variables. */
 export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ValueOf): CheckedArguments {
   const mistakes = call.args.flatMap((given, place) =>
     fn.places.has(given.name) ? [] : [given.name === "" ? positional(given, place, fn) : unknownArgument(given, fn)],
@@ -190,7 +192,7 @@ export function checkArguments(call: Call, fn: CodeFunction, constantOf?: ValueO
       mistakes.push(...invalidArguments(errors, call, fn, { values, literals }));
       return { mistakes, literals, open };
     }
-    // A schema of ours that was not written for values nobody knows yet: the run will tell.
+    // Some schemas throw on placeholders for unknown values. The run validates those arguments.
     if (unknown.length === 0) throw error;
   }
   return { mistakes, literals, open };
@@ -201,7 +203,7 @@ function parse(fn: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   parseInput(fn.route, rawInput(fn, values));
 }
 
-/** The input of a call whose values are all known; throws InvalidInput, its places being those of the program. */
+/** The input of a call whose values are all known. Throws InvalidInput, with places as the program writes them. */
 export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   checkPayload(fn, values);
   return rawInput(fn, values);
@@ -210,7 +212,7 @@ export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>):
 const starts = (long: readonly (string | number)[], short: readonly (string | number)[]): boolean =>
   short.every((step, index) => long[index] === step);
 
-/** Whether an error would be one whatever the values are that are not known yet. */
+/** Tells whether an error is certain, no matter which values the unknown parts take. */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);
   return !unknown.some((place) => starts(path, place) || (starts(place, path) && type === "value_error"));
@@ -221,7 +223,7 @@ const folded = (value: unknown): unknown => (typeof value === "string" ? value.t
 const wrong = (loc: string[], msg: string, type: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
 
-/** A `payload` is a dict that names the same account as the call. */
+/** Requires `payload` to be a dict with the same account as the call. */
 function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   if (route.codeArguments === "flat") return;
   const payload = values.get("payload");
@@ -234,16 +236,18 @@ function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unkno
   }
 }
 
-/** The place of an error in the body, where a program sees the body as one argument. */
+/** Moves an error of the body to the `payload` argument, if the function takes its body as one. */
 function inPayload({ route }: CodeFunction, error: ValidationError): ValidationError {
   const [part = "", ...path] = error.loc;
   return route.codeArguments === "payload" && part === "body" ? { ...error, loc: [part, "payload", ...path] } : error;
 }
 
-/** A call and what it was given. */
+/** A call and its argument values. */
 type Called = { call: Call; args: ReadonlyMap<string, unknown> };
 
-/** The mistake of a call whose arguments were only known when it was made; whatever else is wrong with them is in it. */
+/**
+ * The diagnostic for arguments that failed validation during the run. Further errors of the same call are in `also`.
+ */
 export function invalidInput(error: InvalidInput, { call, args }: Called, fn: CodeFunction): Diagnostic {
   const errors = error.errors.map((found) => inPayload(fn, found));
   const [first] = errors;

@@ -8,7 +8,7 @@ import type { CheckerContext, ConstantLookup, LoopVariables, Variables } from ".
 import { type StaticType, outputOf } from "./types.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
-/** Why a function may not be called in this program, where it is not the function's own. */
+/** The reasons why this program may not call a function at all, whatever its arguments are. */
 function callRestrictions(
   { name, at }: Call,
   { route, ofSession }: CodeFunction,
@@ -25,12 +25,12 @@ function callRestrictions(
   return mistakes;
 }
 
-/** What a call answers, and how much it counts. */
+/** The type of a call's result, and the call's score in units. */
 type Inspected = { shape: StaticType; units: number };
 
-/** Looks at the calls of a program, and notes what is wrong with them. */
+/** Checks the calls of a program and collects their mistakes. */
 export class CallChecker {
-  /** The accounts that calls are about, as far as that is known. */
+  /** The account of each call, where it is known before the run. */
   readonly accounts = new Map<Call, string>();
   readonly #surroundings: CheckerContext;
   readonly #variables: Variables;
@@ -44,7 +44,7 @@ export class CallChecker {
     this.#complaints = complaints;
   }
 
-  /** `shapeOf` looks at the arguments. */
+  /** Checks a call; `shapeOf` checks its arguments. */
   inspect(call: Call, bound: LoopVariables, shapeOf: (value: Expression) => StaticType): Inspected {
     const fn = this.#functionOf(call, bound);
     const checked = fn && checkArguments(call, fn, (node) => this.#known.literal(node, bound));
@@ -66,7 +66,7 @@ export class CallChecker {
     return { shape, units: unitsOf(fn, pageSize) };
   }
 
-  /** The function a call names, if it may be called here. */
+  /** Finds the function of a call; reports an unknown function or a forbidden call. */
   #functionOf(call: Call, bound: LoopVariables): CodeFunction | undefined {
     const { catalogue } = this.#surroundings;
     const fn = catalogue.get(call.name);
@@ -81,19 +81,21 @@ export class CallChecker {
   }
 }
 
-/** More than any program could go over; products of it are still numbers. */
+/** An upper bound for the items of a range: more than a program can iterate over, small enough to multiply. */
 const mostItems = 1_000_000_000;
 
 /**
- * How many items a comprehension goes over at most: `over` as far as it is known, else the limit of what calls. Of a range
- * `count` is how far it counts.
+ * The most items that a clause of a comprehension iterates over: the known length of `over`, or else the item limit for
+ * calls. For a range, `count` is its known length.
  */
 export function maxItems(over: Expression, { most }: StaticType, count: number | undefined): number {
   if (over.kind !== "range") return most ?? itemLimit;
   return count === undefined ? itemLimit : Math.min(mostItems, Math.max(0, Math.ceil(count)));
 }
 
-/** Whether a clause calls for more items than it may, whatever the run brings: where that is known, and without a filter. */
+/**
+ * Tells whether a clause certainly makes calls for more items than allowed: its length is known and no `if` filters it.
+ */
 export function callsForTooMany(node: Comprehension, place: number, count: number | undefined): boolean {
   const [clause, next] = node.clauses.slice(place, place + 2);
   if (clause?.kind !== "for" || next?.kind === "if") return false;

@@ -26,10 +26,10 @@ import { invalidAccess, noVariable } from "./unknown-names.ts";
 
 const misplacedRange = "range(n) stands only after the `in` of a comprehension.";
 
-/** Walks over the statements of a program in their order, and notes what is wrong with them and what they may cost. */
+/** Checks the statements of a program in order, and collects their mistakes and their score. */
 class Checker {
   readonly complaints = new DiagnosticList();
-  /** What the calls so far count together at most. */
+  /** The highest score, in units, that the calls checked so far can reach. */
   units = 0;
   readonly #surroundings: CheckerContext;
   readonly #variables: Variables;
@@ -47,12 +47,12 @@ class Checker {
     this.#calls = new CallChecker(surroundings, this.#variables, this.#known, this.complaints);
   }
 
-  /** The accounts that calls are about, as far as that is known. */
+  /** The account of each call, where it is known before the run. */
   get accounts(): ReadonlyMap<Call, string> {
     return this.#calls.accounts;
   }
 
-  /** What a statement needs of those before it. */
+  /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
   statement({ target, value }: Statement, place: number): Map<string, number | undefined> {
     this.#needs = new Map();
     const shape = this.#shapeOf(value, new Map(), 1);
@@ -162,7 +162,7 @@ class Checker {
       const count = over.kind === "range" ? this.#operands.count(over, shape, bound) : undefined;
       bound.set(clause.name, over.kind === "range" ? shapeOfType("number") : this.#itemsOf(over, shape));
       const items = maxItems(over, shape, count);
-      // A call is made for no more items than that: a comprehension that goes over more of them fails.
+      // The run rejects a comprehension that calls for more items than this, so the score counts no more.
       factor *= Math.min(items, itemLimit);
       most *= items;
       if (callsForTooMany(node, place, count)) {
@@ -188,31 +188,34 @@ class Checker {
   }
 }
 
-/** A call whose function exists, and its place among the calls in the order in which they are made. */
+/** A call to a known function, with its index in the order of execution. */
 export type Site = {
   index: number;
   call: Call;
   fn: CodeFunction;
-  /** The account it is about, where that is known before the program runs. */
+  /** The account of the call, where it is known before the run. */
   account?: string | undefined;
 };
 
-/** A statement that may run. */
+/** A statement after checking. */
 export type CheckedStatement = {
   statement: Statement;
   sites: Site[];
-  /** The statement that gave each variable it uses its value; undefined for the session's. */
+  /** The index of the statement that assigned each variable read here; undefined for variables of the session. */
   needs: Map<string, number | undefined>;
-  /** Whether it changes something. */
+  /** Whether the statement contains a call that writes. */
   writes: boolean;
 };
 
-/** Every mistake in a program; when there is none, its steps may run. */
+/** The result of checking a program. The steps may run only when there are no mistakes. */
 export type Checked = { steps: CheckedStatement[]; sites: Map<Call, Site>; mistakes: Diagnostic[]; score: number };
 
 /**
- * Checks a program and runs nothing: its functions, their arguments as far as they are literal, its variables, the
- * members of results, and what it may cost.
+ * Checks a program without running it:
+ * - the functions it calls
+ * - their arguments, as far as they are known
+ * - its variables and the members it reads from results
+ * - its complexity score
  */
 export function check({ statements }: Program, surroundings: CheckerContext): Checked {
   const { catalogue } = surroundings;

@@ -3,10 +3,10 @@ import type { Expression, Position } from "../language/ast.ts";
 
 type ConstantOf = (node: Expression) => { value: unknown } | undefined;
 
-/** Longer texts are left to the run. */
+/** The longest text, in characters, that is computed before the run. */
 const mostChars = 4_096;
 
-/** What an expression without a call is, where it is one value and known before the program runs; else undefined. */
+/** Computes an expression without calls, if it has a single value that is known before the run; else undefined. */
 export function foldConstant(node: Expression, constantOf: ConstantOf): Constant | undefined {
   switch (node.kind) {
     case "literal":
@@ -56,25 +56,25 @@ function textIn(parts: readonly (string | Expression)[], constantOf: ConstantOf)
   return text;
 }
 
-/** Stands for a value that only the run brings; no schema takes it for one of its own. */
+/** A placeholder for a value that is unknown before the run. Every schema rejects a symbol. */
 const unknown = Symbol("unknown");
 
 type Place = (string | number)[];
 
-/** An expression as far as it is known before the program runs, and the places in it that are not. */
+/** The value of an expression as far as it is known before the run, with the paths of its unknown parts. */
 export type ConstantValue = {
   value: unknown;
   unknown: Place[];
-  /** About how long it takes to look at: one for each value in it, as often as it is in it, and more for long texts. */
+  /** The approximate cost of reading the value: 1 for each occurrence of each part, and more for long texts. */
   size: number;
-  /** Where that part of it is written which a path of keys and indexes leads to. */
+  /** Finds the position in the source of the part at a path of keys and indexes. */
   placeOf: (path: readonly (string | number)[]) => Position;
 };
 
-/** What is known of a variable, or of a part of it. */
+/** Looks up the known value of a variable or of a part of it. */
 export type ValueOf = (node: Expression) => ConstantValue | undefined;
 
-/** The literal part of an expression, with what variables are known to hold. */
+/** Evaluates the literal parts of an expression, and its variables as far as they are known. */
 export function foldArgument(node: Expression, constantOf: ValueOf = () => undefined): ConstantValue {
   const literal: ConstantValue = { value: undefined, unknown: [], size: 0, placeOf: (path) => placeIn(path) };
   const folded: { path: Place; constant: ConstantValue }[] = [];
@@ -116,7 +116,7 @@ export function foldArgument(node: Expression, constantOf: ValueOf = () => undef
   return literal;
 }
 
-/** The member or item of a known value; undefined where that is not known to be there. */
+/** Reads a member or item of a known value; undefined where it is not known to exist. */
 export function stepInto(
   { value, unknown, size, placeOf }: ConstantValue,
   key: string | number,
@@ -131,7 +131,7 @@ export function stepInto(
   };
 }
 
-/** The part of an expression that a path of keys and indexes leads to, as far as that is literal. */
+/** Follows a path of keys and indexes into an expression as far as it is written out literally. */
 export function partIn(node: Expression, [step, ...rest]: readonly (string | number)[]): Expression {
   if (node.kind === "list" && typeof step === "number") {
     const item = node.items[step];
@@ -144,7 +144,7 @@ export function partIn(node: Expression, [step, ...rest]: readonly (string | num
   return node;
 }
 
-/** Where that part stands: a member stands where its key does. */
+/** The position of the part at a path. For a member, this is the position of its key. */
 export function positionIn(node: Expression, [step, ...rest]: readonly (string | number)[]): Position {
   if (node.kind === "list" && typeof step === "number") {
     const item = node.items[step];

@@ -1,16 +1,18 @@
 import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 
-/** Of more mistakes than these only the number is told: what would mend them is not looked for. */
+/**
+ * The number of mistakes that get a full message. Further ones are only counted, since suggestions are costly to find.
+ */
 const mendedMistakes = 5;
 
-/** What is wrong with a program. */
+/** The mistakes found in a program. */
 export class DiagnosticList {
   readonly mistakes: Diagnostic[] = [];
-  /** The mistakes of arguments that were told: a variable may be an argument often. */
+  /** Keys of argument mistakes reported so far: one variable may be passed to many calls. */
   readonly #told = new Set<string>();
 
-  /** Whether what would mend another mistake is still told. */
+  /** Whether the next mistake still gets a full message. */
   get areMended(): boolean {
     return this.mistakes.length < mendedMistakes;
   }
@@ -19,7 +21,7 @@ export class DiagnosticList {
     this.mistakes.push({ code, message: this.areMended ? say() : "", at });
   }
 
-  /** Adds a mistake, if it was not told before. */
+  /** Adds a mistake unless the same one was added already. */
   tell(mistake: Diagnostic): void {
     const { at, code, detail } = mistake;
     const key = `${at.line}:${at.column} ${code} ${detail === undefined ? "" : JSON.stringify(detail)}`;

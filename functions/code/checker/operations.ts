@@ -29,12 +29,12 @@ import {
   typesOf,
 } from "./types.ts";
 
-/** Types of which two can be added, or put in order. */
+/** The types that `+` and the order comparisons accept on both sides. */
 const fitting = { "+": ["number", "string", "list"], order: ["number", "string"] } as const;
 
 /**
- * What an operator makes of its operands; or what is wrong with them, whatever the run brings. `isCertain` says that they
- * are evaluated: None is wrong then.
+ * The type of an operation's result, or the reason why it always fails. When the operation is certain to be evaluated
+ * (`isCertain`), a None operand is a mistake too.
  */
 export function operationShape(
   operator: Operation["operator"],
@@ -64,7 +64,9 @@ function clashOf(operator: Operation["operator"], ours: Types, theirs: Types): s
   return (operator === "+" ? cannotAdd : cannotOrder)(one, other);
 }
 
-/** Why a value of these types is never in one of those; `items` are not known where that could be any. */
+/**
+ * The reason why `in` always fails for these container and item types. `items` is undefined if it could be any type.
+ */
 function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | undefined {
   if (containers.has("list") || containers.has("dict")) return undefined;
   if (containers.has("string") && (!items || items.has("string"))) return undefined;
@@ -72,7 +74,7 @@ function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | 
   return cannotSearch(container, item);
 }
 
-/** What `+` makes of two values. */
+/** The type of a sum. */
 function sumShape(left: StaticType, right: StaticType, budget: Budget): StaticType {
   const [ours, theirs] = [typesOf(left), typesOf(right)];
   const [type, ...others] = ours ?? [];
@@ -83,17 +85,17 @@ function sumShape(left: StaticType, right: StaticType, budget: Budget): StaticTy
   return { type, item, ...most };
 }
 
-/** The types that an operand may be; None where the program says so. */
+/** The possible types of an operand, including None if the program itself made it None. */
 const typesOfOperand = (shape: StaticType): Types => (shape.none ? none : typesOf(shape));
 const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);
 
-/** The first type of an operand of which none is among `taken`. */
+/** The operand's first possible type, if none of its possible types is in `taken`; else undefined. */
 function untaken(operand: StaticType, taken: readonly TypeName[]): TypeName | undefined {
   const types = typesOfOperand(operand);
   return types && taken.every((type) => !types.has(type)) ? ([...types][0] ?? "null") : undefined;
 }
 
-/** What is wrong with what `len` or `-` is given, or a key of a dict is, whatever the run brings. */
+/** The reason why an operand of `len` or `-`, or a key of a dict, always fails. */
 function operandFault(what: "len" | "-" | "key", operand: StaticType): string | undefined {
   const { takes, say } = operands[what];
   const type = untaken(operand, takes);
@@ -106,7 +108,7 @@ const operands: Record<"len" | "-" | "key", { takes: readonly TypeName[]; say: (
   key: { takes: ["string"], say: cannotUseKey },
 };
 
-/** What is wrong with how far `range` is to count: `count` where that is known. */
+/** The reason why the argument of `range` always fails. `count` is its value where known. */
 function rangeFault(count: Constant | undefined, shape: StaticType): { code: string; message: string } | undefined {
   if (typeof count === "number" && count > stepLimit) return { code: "too_much_work", message: tooMuchWork };
   const type = typeof count === "number" && !Number.isInteger(count) ? String(count) : untaken(shape, ["number"]);
@@ -114,7 +116,7 @@ function rangeFault(count: Constant | undefined, shape: StaticType): { code: str
   return { code: "type_error", message: noRange(typeof count === "number" ? count : `a ${type}`) };
 }
 
-/** Looks at what `len`, `range`, `-` and dicts are given, and notes what they never take. */
+/** Checks the operands of `len`, `range` and `-` and the keys of dicts, and reports types that always fail. */
 export class OperatorChecker {
   readonly #known: ConstantLookup;
   readonly #guards: ConditionScope;
@@ -126,7 +128,7 @@ export class OperatorChecker {
     this.#complaints = complaints;
   }
 
-  /** What `len`, `-` and `not` make of a value of this shape. */
+  /** The result type of `len`, `-` or `not` for an operand of this shape. */
   operand(node: Unary | Builtin, shape: StaticType): StaticType {
     const what = node.kind === "unary" ? node.operator : "len";
     if (what === "not") return shapeOfType("boolean");
@@ -134,7 +136,7 @@ export class OperatorChecker {
     return shapeOfType("number");
   }
 
-  /** The dict that a program writes; `shapeOf` looks at its keys and values. */
+  /** The type of a dict display. `shapeOf` checks its keys and values. */
   dict({ members }: Dict, bound: LoopVariables, shapeOf: (node: Expression) => StaticType): StaticType {
     const names = new Set<string>();
     return dictShape(
@@ -149,7 +151,7 @@ export class OperatorChecker {
     );
   }
 
-  /** How far a range counts, as far as that is known. */
+  /** The length of a range, where it is known. */
   count({ of }: Builtin, shape: StaticType, bound: LoopVariables): number | undefined {
     const count = this.#known.constant(of, bound);
     const wrong = rangeFault(count, shape);
@@ -163,7 +165,7 @@ export class OperatorChecker {
   }
 }
 
-/** Follows one step into a value, by a key if that is known, else by an index of which only the shape is. */
+/** Follows one access into a value: by `key` if it is known, else by the type of the index. */
 export function stepOf(shape: StaticType, key: string | number | undefined, index: StaticType): AccessResult {
   if (shape.none) return { type: "null" };
   if (typeof key === "string") return isForbidden(key) ? { index: messages.forbidden(key) } : memberShape(shape, key);

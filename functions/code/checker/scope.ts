@@ -4,23 +4,25 @@ import { type Expression, type Operation, type Access, literalKey, partsOf } fro
 import { type ConstantValue, foldConstant, foldArgument, stepInto } from "./constants.ts";
 import type { Budget, StaticType, AccessResult } from "./types.ts";
 
-/** What a program is checked against. */
+/** The context in which a program is checked. */
 export type CheckerContext = {
   catalogue: Catalogue;
-  /** The variables of the session, those that are no longer there with the reason; undefined without a session. */
+  /**
+   * The names of the session's variables, each with the reason if its value was dropped; undefined without a session.
+   */
   session?: ReadonlyMap<string, string | undefined> | undefined;
   readOnly?: boolean | undefined;
 };
 
-/** The names of comprehensions around an expression. */
+/** The loop variables of the comprehensions around an expression. */
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
 type Variable = { place: number | undefined; shape: StaticType; constant?: ConstantValue | undefined };
 
-/** How much is looked at to know what variables hold: of one, and in all. What is beyond that is left to the run. */
+/** The limits of constant tracking: the size of one constant, and the total size read. Beyond them the run decides. */
 const [constantSize, budgetSize] = [2_000, 20_000];
 
-/** The variables of a program at one of its statements, with what is known of them. */
+/** The variables of a program at the current statement, with their known types and values. */
 export class Variables {
   readonly budget: Budget = { left: budgetSize };
   readonly #variables = new Map<string, Variable>();
@@ -39,7 +41,7 @@ export class Variables {
     return [...this.#variables.keys()];
   }
 
-  /** Gives a variable the value of an expression. */
+  /** Assigns an expression to a variable. */
   assign(name: string, value: Expression, variable: Omit<Variable, "constant">): void {
     const literal = foldArgument(value, (node) => this.known(node, new Map()));
     const isUnknown = literal.unknown.some((path) => path.length === 0);
@@ -47,7 +49,7 @@ export class Variables {
     this.#variables.set(name, { ...variable, constant });
   }
 
-  /** What a variable, or a part of it, is known to hold. */
+  /** The known value of a variable or of a part of it. */
   known(node: Expression, bound: LoopVariables): ConstantValue | undefined {
     if (node.kind === "path") {
       let constant = this.known(node.of, bound);
@@ -67,46 +69,46 @@ export class Variables {
 }
 
 /**
- * What decides whether a part of a program is evaluated: conditions and comprehensions around it. Programs ask first for
- * what may not be there, so what they asked about is not held against them.
+ * The conditions and comprehensions around the current expression. Programs test for missing members before they read
+ * them, so an access to a tested member is no mistake.
  */
 export class ConditionScope {
   readonly #around: (readonly string[])[] = [];
   readonly #mentioned = new Map<string, number>();
   readonly #tested = new Set<string>();
 
-  /** Whether what stands here is evaluated, whatever the run brings. */
+  /** Whether the current expression is evaluated in every run. */
   get isCertain(): boolean {
     return this.#around.length === 0;
   }
 
-  /** Enters what is evaluated only as a condition says; without one, as often as a list has items. */
+  /** Enters a part that is evaluated only if `condition` allows or, without one, once for each item of a list. */
   enter(condition?: Expression): void {
     const names = condition ? namesIn(condition) : [];
     for (const name of names) this.#mentioned.set(name, (this.#mentioned.get(name) ?? 0) + 1);
     this.#around.push(names);
   }
 
-  /** Leaves the last `count` of what was entered. */
+  /** Leaves the `count` parts entered last. */
   leave(count: number): void {
     for (const names of this.#around.splice(this.#around.length - count)) {
       for (const name of names) this.#mentioned.set(name, (this.#mentioned.get(name) ?? 0) - 1);
     }
   }
 
-  /** Notes that the program asks whether a key is in something. */
+  /** Records an `in` test for a literal key. */
   note({ operator, operands: [key] }: Operation): void {
     if (key?.kind !== "literal" || (operator !== "in" && operator !== "not in")) return;
     this.#tested.add(String(key.value));
   }
 
-  /** Whether a condition around this looks at a variable. */
+  /** Tells whether a surrounding condition mentions the variable of this expression. */
   mentions(node: Expression): boolean {
     const of = node.kind === "path" ? node.of : node;
     return of.kind === "name" && (this.#mentioned.get(of.name) ?? 0) > 0;
   }
 
-  /** Whether a step that cannot be made into a value of this shape may never be asked for. */
+  /** Tells whether an invalid access may be fine because a condition may keep it from being evaluated. */
   allow(stepped: AccessResult, shape: StaticType, of: Expression, key: string | number | undefined): boolean {
     if (shape.none || "length" in stepped) return !this.isCertain;
     if (shape.type !== undefined && "type" in stepped) return this.mentions(of);
@@ -115,14 +117,14 @@ export class ConditionScope {
   }
 }
 
-/** The names in an expression. */
+/** The variable names in an expression. */
 function namesIn(node: Expression, names: string[] = []): string[] {
   if (node.kind === "name") names.push(node.name);
   else for (const part of partsOf(node)) namesIn(part, names);
   return names;
 }
 
-/** What is known of a program's values before it runs. */
+/** Looks up values that are known before the run. */
 export class ConstantLookup {
   readonly #variables: Variables;
   readonly #guards: ConditionScope;
@@ -132,17 +134,17 @@ export class ConstantLookup {
     this.#guards = guards;
   }
 
-  /** What a variable, or a part of it, holds; nothing where a condition around this asks about it. */
+  /** The known value of a variable or a part of it; undefined where a surrounding condition tests the variable. */
   literal(node: Expression, bound: LoopVariables): ConstantValue | undefined {
     return this.#guards.mentions(node) ? undefined : this.#variables.known(node, bound);
   }
 
-  /** What an expression is, where that is one value. */
+  /** The value of an expression, if it is a single known value. */
   constant(node: Expression, bound: LoopVariables): Constant | undefined {
     return foldConstant(node, (part) => this.literal(part, bound));
   }
 
-  /** What a step asks for. */
+  /** The member name, key or index of an access, where it is known. */
   key(step: Access, bound: LoopVariables): string | number | undefined {
     if (step.kind === "member") return step.name;
     const key = this.constant(step.index, bound);

@@ -4,32 +4,32 @@ import type { Route } from "../../../shared/http/route.ts";
 import type { typeOf } from "../interpreter/values.ts";
 
 export type Schema = z.core.JSONSchema.BaseSchema;
-/** What a value is, as messages say it. */
+/** The name of a type, as messages show it. */
 export type TypeName = ReturnType<typeof typeOf>;
 
-/** What is known of a value before the program runs: nothing where it has no schema. */
+/** The static type of a value: all that is known before the run. A value without a schema could be anything. */
 export type StaticType = {
   schema?: Schema;
   definitions?: Record<string, Schema>;
-  /** Of a page: how many items it holds at most. */
+  /** For a page: the most items that it can hold. */
   pageSize?: number;
-  /** Of a list: how many items it holds at most. */
+  /** For a list: the most items that it can hold. */
   most?: number;
-  /** Of what the program itself makes: what it is. */
+  /** The type of a value that the program itself makes. */
   type?: TypeName;
-  /** Whether the program itself made it None: no type is noted of that, as `and` may ask for it. */
+  /** Whether the program itself wrote None. Its `type` stays unset, as `and` may test for it. */
   none?: true;
-  /** Of a dict the program makes: its members, where all their names are known. */
+  /** For a dict that the program makes: its members, if all their names are known. */
   members?: ReadonlyMap<string, StaticType>;
-  /** Of a list the program writes out: its items. */
+  /** For a list display: the types of its items. */
   items?: readonly StaticType[];
-  /** Of a list the program makes: what all items have in common. */
+  /** For a list that the program makes: the common type of its items. */
   item?: StaticType;
 };
 
 const outputs = new WeakMap<Route, StaticType>();
 
-/** The shape of what a function answers, as its output schema says it. */
+/** The type of a function's result, from its output schema. */
 export function outputOf(route: Route): StaticType {
   const known = outputs.get(route);
   if (known) return known;
@@ -41,7 +41,7 @@ export function outputOf(route: Route): StaticType {
 
 const choices = new WeakMap<Schema, Schema[]>();
 
-/** The schemas a value may be of, null left out; empty when one of them could be anything. */
+/** The alternatives of a schema without null; empty when one of them allows any value. */
 function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
   if (typeof schema !== "object") return [];
   const known = choices.get(schema) ?? findChoices(schema, definitions);
@@ -65,7 +65,7 @@ const typeNames = new Map<unknown, TypeName>([
   ["integer", "number"],
 ]);
 
-/** What values a schema allows: undefined where that could be anything. */
+/** The types that a schema allows; undefined if it allows any. */
 export function typesIn(
   schema: Schema | boolean,
   definitions: Record<string, Schema>,
@@ -75,20 +75,23 @@ export function typesIn(
   return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as TypeName))));
 }
 
-/** What a value may be, null left out; undefined where that could be anything. */
+/** The possible types of a value without null; undefined if it could be any. */
 export function typesOf({ type, schema, definitions = {} }: StaticType): ReadonlySet<TypeName> | undefined {
   if (type !== undefined) return new Set([type]);
   return schema === undefined ? undefined : typesIn(schema, definitions);
 }
 
 /**
- * The shape of a step into a value, or why it cannot be made: the names that are there, what the value is, how many items
- * it has, or a sentence of what is wrong with the index or key.
+ * The type reached by an access, or why the access is invalid:
+ * - `members`: the names that exist
+ * - `type`: the value's type, which has no members or items
+ * - `length`: the number of items
+ * - `index`: a message about a wrong index or key
  */
 export type AccessResult = { shape: StaticType } | InvalidAccess;
 export type InvalidAccess = { members: () => string[] } | { type: string } | { length: number } | { index: string };
 
-/** Follows a member's name; an open dict may have any. */
+/** Follows a member by name. A dict that allows additional members may have any. */
 export function memberShape(shape: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = shape;
   if (type !== undefined && type !== "dict") return { type };
@@ -114,7 +117,7 @@ export function memberShape(shape: StaticType, name: string): AccessResult {
   return { shape: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
 }
 
-/** Follows an index into a list; a dict has none. */
+/** Follows an index into a list. A dict has no indexes. */
 export function itemShape(shape: StaticType): AccessResult {
   const { definitions = {}, type, item } = shape;
   if (type !== undefined) return type === "list" ? { shape: item ?? {} } : { type };
@@ -130,11 +133,11 @@ const typeName = ({ type }: Schema): string => {
   return typeNames.get(name) ?? name;
 };
 
-/** Whether a dict of this shape is a page, whose items are what a comprehension is to go over. */
+/** Tells whether this is a page. Comprehensions then iterate over its `items`. */
 export const isPage = (shape: StaticType): boolean =>
   choicesOf(shape.schema, shape.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);
 
-/** What may still be looked at to know shapes: a program can put one value into another any number of times. */
+/** The remaining work for computing types: a program can nest one value in another any number of times. */
 export type Budget = { left: number };
 
 const shapes = new Map<TypeName, StaticType>([
@@ -142,17 +145,17 @@ const shapes = new Map<TypeName, StaticType>([
   ["null", { none: true }],
 ]);
 
-/** What a value of this type is, if nothing else is known. */
+/** The static type of a value of which only the type is known. */
 export const shapeOfType = (type: TypeName): StaticType => shapes.get(type) ?? {};
 
-/** A dict the program writes: its members are known where all their names are. */
+/** The type of a dict display. Its members are known if all their names are. */
 export function dictShape(members: readonly (readonly [string | undefined, StaticType])[]): StaticType {
   const shapes = new Map<string, StaticType>();
   for (const [key, shape] of members) if (key !== undefined) shapes.set(key, shape);
   return shapes.size === members.length ? { type: "dict", members: shapes } : { type: "dict" };
 }
 
-/** A list the program writes out. */
+/** The type of a list display. */
 export function listShape(items: readonly StaticType[], budget: Budget): StaticType {
   const [first = {}, ...others] = items;
   let item = first;
@@ -160,7 +163,7 @@ export function listShape(items: readonly StaticType[], budget: Budget): StaticT
   return { type: "list", most: items.length, items, item };
 }
 
-/** What two shapes have in common. */
+/** The type that two types have in common. */
 export function commonType(a: StaticType, b: StaticType, budget: Budget): StaticType {
   if (a === b) return a;
   budget.left -= 1;
@@ -178,7 +181,7 @@ export function commonType(a: StaticType, b: StaticType, budget: Budget): Static
   return { type, ...(members ? { members } : {}) };
 }
 
-/** The members of two dicts that have the same names. */
+/** The common members of two dicts with the same names; undefined if the names differ. */
 function commonMembers(
   { members: a }: StaticType,
   { members: b }: StaticType,

@@ -8,7 +8,7 @@ import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import type { InvalidAccess } from "./types.ts";
 
-/** The verbs of other APIs for those of ours. */
+/** Verbs of other APIs that mean one of our verbs. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["add", ["create", "new", "insert", "post", "register", "connect"]],
   ["create", ["add", "new", "insert"]],
@@ -19,10 +19,10 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["submit", ["add", "create", "send"]],
 ];
 
-/** What is longer is nobody's misspelling of a function. */
+/** The longest name, in characters, that is searched for a misspelling. */
 const readChars = 100;
 
-/** The mistake of a call whose function is not there: names the one that was meant, else those that are close to it. */
+/** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
   const { name, at } = call;
   const mistake = { code: "unknown_function", at };
@@ -64,7 +64,7 @@ function meantBy(name: string, names: readonly string[]): string | undefined {
   if (found !== undefined) return found;
   const [only, ...others] = names.filter((candidate) => verbOf(candidate) === verb);
   if (only !== undefined && others.length === 0) return only;
-  // `workspaces_add`, `add_workspace`, `createWorkspace`: the words of a function in any order.
+  // Matches the words of a function in any order: `workspaces_add`, `add_workspace`, `createWorkspace`.
   const words = wordsOf(plain);
   return names.find((candidate) => {
     const theirs = wordsOf(candidate);
@@ -76,7 +76,9 @@ const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbOf(name) === verb) ??
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
 
-/** The functions of namespaces that hold all words of this one, `dns_records` for `dns`: those with fewest others first. */
+/**
+ * The functions of namespaces that contain all words of this one (`dns_records` for `dns`), fewest extra words first.
+ */
 function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
   const words = wordsOf(namespace).filter((word) => word !== "");
   const theirs = (name: string): string[] => wordsOf(namespaceOf(name));
@@ -85,7 +87,7 @@ function ofNamespacesWith(namespace: string, names: readonly string[]): string[]
     .toSorted((a, b) => theirs(a).length - theirs(b).length);
 }
 
-/** Whether two words are one, as singular or plural. */
+/** Tells whether two words are equal, or one is the other's plural. */
 const isPlural = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
 
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
@@ -99,7 +101,10 @@ const finding = 'functions.search(query="…") finds functions.';
 
 const knownVerbs = new Set(verbs.flatMap(([ours, others]) => [ours, ...others]));
 
-/** Those of the namespace that was meant, with their arguments; else those with a word of the name in theirs. */
+/**
+ * Suggests the functions of the intended namespace with their arguments, or else functions that share a word with the
+ * name.
+ */
 function candidates(name: string, catalogue: Catalogue): string {
   const names = [...catalogue.keys()];
   const namespace = closestName(namespaceOf(name), new Set(names.map(namespaceOf)));
@@ -110,10 +115,10 @@ function candidates(name: string, catalogue: Catalogue): string {
   return related.length > 0 ? `Close to it are: ${related.slice(0, 20).join(", ")}.` : finding;
 }
 
-/** What a program may name where it stands: variables, those of its session that are gone, and functions. */
+/** The names in scope: variables, the reason why a variable of the session was dropped, and functions. */
 type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
-/** What is wrong with a name that no variable has; `members` are those that are read of it. */
+/** The message for an unknown variable. `members` are the members read from it, such as `list` in `workspaces.list`. */
 export function noVariable(
   name: string,
   members: readonly string[],
@@ -138,14 +143,16 @@ export function noVariable(
   return `${sentence} A call needs its arguments in brackets: \`${callOf(likely, catalogue)}\`.`;
 }
 
-/** A call with the names of the arguments it needs. */
+/** Writes a call with the names of its required arguments. */
 function callOf(name: string, catalogue: Catalogue): string {
   const fn = catalogue.get(name);
   const needed = fn ? parametersOf(fn).filter(({ required }) => required) : [];
   return `${name}(${needed.map(({ name }) => `${name}=…`).join(", ")})`;
 }
 
-/** What is wrong with a step into a value, by a key as far as that is known; `of` is how the program calls the value. */
+/**
+ * The message for an invalid access. `key` is the member or index where known; `of` is the value's name in the program.
+ */
 export function invalidAccess(stepped: InvalidAccess, key: string | number | undefined, of: string): string {
   const step = clip(String(key));
   if ("index" in stepped) return stepped.index;

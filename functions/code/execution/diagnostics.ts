@@ -7,14 +7,15 @@ import { clip } from "../language/messages.ts";
 
 const shownMistakes = 5;
 const windowChars = 100;
-/** How long a sentence may be: that of the first mistake, and of those after it. */
+/** The longest message in characters: of the first mistake, and of each further one. */
 const [firstChars, otherChars] = [4_096, 500];
-/** Of what REST would say of the input, as much as a caller mends at once. */
+/** The number of input errors listed in `detail`: as many as a caller can fix at once. */
 const shownDetails = 20;
 
 /**
- * What a caller reads about the first mistake: the sentence, the function's signature with types, and the line
- * with a caret. Up to four more mistakes follow with their sentences, so that one turn can mend them all.
+ * Formats mistakes for the caller:
+ * - the first mistake: its message, the function's signature with types, and the line with a caret
+ * - the messages of up to four more mistakes, so that one turn can fix them all
  */
 export function explain(
   [first, ...rest]: [Diagnostic, ...Diagnostic[]],
@@ -42,7 +43,9 @@ export function explain(
   };
 }
 
-/** The line of a program with a caret under the column; of a long line, the part around it. */
+/**
+ * Shows a line of the program with a caret under the column. Of a long line only the part around the column is shown.
+ */
 function pointAt(source: string, { line, column }: Position): string {
   const text = Array.from(source.split(/\r\n|\r|\n/)[line - 1] ?? "");
   const from = Math.max(0, column - 1 - windowChars / 2);

@@ -8,8 +8,8 @@ import type { DryCall } from "../envelope.ts";
 import { permissionsOf } from "./held-permissions.ts";
 
 /**
- * The calls of a program in the order in which they are made, each with whether the caller holds what it needs. That is
- * null where the account, or the thing in it that a grant may be narrowed to, is only known when the program runs.
+ * Lists the calls of a program in the order of execution, each with whether the caller holds its capability. The answer
+ * is null where only the run can tell the account, or the resource that a grant may be limited to.
  */
 export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCall[]> {
   const reading = { ...door, table: gathered(door.table) };
@@ -28,7 +28,7 @@ export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCal
   return calls;
 }
 
-/** The accounts that are known before the program runs: each has to be looked at. */
+/** The accounts that are known before the run. Each costs a look-up of permissions. */
 export const accountsIn = (sites: readonly Site[]): string[] => [
   ...new Set(sites.flatMap(({ account }) => account ?? [])),
 ];

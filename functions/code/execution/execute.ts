@@ -16,16 +16,18 @@ import type { PermissionSnapshot } from "./held-permissions.ts";
 import { type ProgramOptions, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
-/** What is left of a program that ran: its session with what that did not keep, and whether it may be sent again as it is. */
+/**
+ * The state after a program ran: its session, the variables the session did not keep, and whether the same program can
+ * safely be sent again.
+ */
 type Left = { sessionId: string | undefined; losses: UnsavedVariables | undefined; isKeyed: boolean };
 
-/** Failures that are not the program's: the same again may do. */
+/** Temporary failures: the same program may succeed when it is sent again. */
 const passing = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
 const shownNames = 5;
 
 /**
- * The answer of a program that ran; where it failed after it had changed something, the error ends with what stands, and
- * what is to be done about it.
+ * Adds advice to the error of a program that failed after writes took effect: which results stand, and how to continue.
  */
 function withPartialFailure({ responses, completed, error }: ProgramOptions, left: Left) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
@@ -48,7 +50,7 @@ function withPartialFailure({ responses, completed, error }: ProgramOptions, lef
   return { responses: responses.map(entryOf), error: told };
 }
 
-/** The variables that hold what writes brought, as far as the session kept them. */
+/** The variables that hold results of writes and that the session kept. */
 function keptNames(completed: ProgramOptions["completed"], { sessionId, losses }: Left): string[] {
   if (sessionId === undefined || losses?.not_kept_total !== undefined) return [];
   const lost = new Set(losses?.not_kept.map(({ name }) => name));
@@ -60,31 +62,34 @@ function keptNames(completed: ProgramOptions["completed"], { sessionId, losses }
   return names.length > shown.length ? [...shown, `${names.length - shown.length} more`] : shown;
 }
 
-/** A program to run, and how. */
+/** A program to run, with its options. */
 export type Run = {
   code: string;
   /** The caller's correlation id, echoed in the envelope. */
   requestId: string;
-  /** Whose variables the program begins with, and leaves behind; without it, it has only its own. */
+  /** The session whose variables the program reads and updates; without it the program starts with no variables. */
   sessionId?: string | undefined;
-  /** Checks and scores only: nothing is called, nothing kept. */
+  /** Only checks and scores the program: makes no calls, saves no variables. */
   dryRun?: boolean | undefined;
   /** Refuses every function that is not `access: "read"`. */
   readOnly?: boolean | undefined;
-  /** The idempotency keys of the program's writes are made from it; without one they have none. */
+  /** The base of the idempotency keys of the program's writes; without it they have no keys. */
   key?: string | undefined;
 };
 
-/** A program that ran, what its caller held in the accounts it is about, and which answers are stored nowhere. */
+/**
+ * The result of a run: the envelope, the caller's permissions in the accounts used, and the calls whose answers must
+ * not be stored.
+ */
 export type ProgramResult = { envelope: CodeResponse; holdings: PermissionSnapshot; withheld: Withheld };
 
-/** The envelope of a program that is not to run; or what runs it. */
+/** The envelope of a program that must not run, or a function that runs it. */
 type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult> };
 
 /**
- * Runs a program: parses it, checks every call, and only if nothing is wrong runs them. Whatever is wrong with the
- * program or a call is in the envelope; nothing of that is thrown. The score is charged to the caller's rate limit
- * before anything runs: 429.
+ * Runs a program: parses it, checks every call, and runs the calls only if there is no mistake.
+ * - Mistakes in the program and failed calls are reported in the envelope, not thrown.
+ * - The score is charged to the caller's rate limit before anything runs; throws 429.
  */
 export async function execute(run: Run, door: Door): Promise<CodeResponse> {
   const prepared = await prepare(run, door);
@@ -92,8 +97,8 @@ export async function execute(run: Run, door: Door): Promise<CodeResponse> {
 }
 
 /**
- * Parses and checks a program, and charges what it costs beside what its request has paid already: 429. Nothing is
- * written by then.
+ * Parses and checks a program, and charges its cost less the 1 that the request has paid already; throws 429. Writes
+ * nothing but the charge.
  */
 export async function prepare(run: Run, door: Door, purse = new RequestCharges(door)): Promise<Prepared> {
   const { id: principalId } = await door.authenticate();
@@ -142,7 +147,9 @@ async function runChecked(
 
 type Read = { checked: Checked; session?: Session | undefined };
 
-/** Parses and checks; the session is loaded where the program uses a variable that it has not given a value itself. */
+/**
+ * Parses and checks a program. Loads the session only if the program uses a variable that it does not assign itself.
+ */
 async function read({ code, readOnly }: Run, place: SessionPlace | undefined): Promise<Read> {
   let program: Program;
   try {
@@ -157,11 +164,11 @@ async function read({ code, readOnly }: Run, place: SessionPlace | undefined): P
   return { checked: check(program, { catalogue, readOnly, session: namesOf(session) }), session };
 }
 
-/** The envelope of a program that could not run at all. */
+/** The envelope of a program that did not run. */
 export const refusal = (requestId: string, error: ProgramError, score = 0): CodeResponse =>
   envelopeOf(requestId, score, { status: "failed", error });
 
-/** The members in their specified order, then ours. */
+/** Builds an envelope: the specified members in their order, then our extensions. */
 function envelopeOf(requestId: string, score: number, more: Partial<CodeResponse>): CodeResponse {
   const { status = "completed", result = { last_value: null }, responses = [], ...rest } = more;
   return { request_id: requestId, status, result, responses, complexity_score: score, ...rest };

@@ -13,7 +13,7 @@ import type { Door, Outcome } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { gathered } from "../../../shared/table/gathered.ts";
 
-/** What a caller held in an account when a program ran there. */
+/** The permissions a caller held in an account when a program ran. */
 export const Held = z.object({
   account_id: z.string(),
   everything: z.boolean(),
@@ -21,20 +21,20 @@ export const Held = z.object({
 });
 export type Held = z.output<typeof Held>;
 
-/** What the calls of a program were allowed by. */
+/** The permissions that the calls of a program relied on. */
 export type PermissionSnapshot = {
-  /** Account by account: all of it, should it change on the way. */
+  /** By account. Permissions that change during the run are all recorded. */
   accounts: Map<string, { everything: boolean; grants: Map<string, HeldGrant> }>;
-  /** Whether something was read that may leave what the caller sees while they hold what they hold. */
+  /** Whether the program read something that the caller may lose sight of without losing a permission. */
   mayLeave: boolean;
 };
 
 export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), mayLeave: false });
 
-/** More accounts are not looked at for an answer that was given before. */
+/** Replaying a stored answer checks the permissions of this many accounts at most. */
 const mostAccounts = 20;
 
-/** Notes what a call was allowed by. */
+/** Records the permissions that a call relied on. */
 export function noteCall(holdings: PermissionSnapshot, route: Route, { input, output, permissions }: Outcome): void {
   const accountId = accountIn(input);
   const shown = accountsShown(route, output);
@@ -52,22 +52,25 @@ function noteHeld({ accounts }: PermissionSnapshot, accountId: string, { everyth
   accounts.set(accountId, held);
 }
 
-/** Functions without an account that tell the caller of nobody else. */
+/** Functions without an account whose answers concern only the caller. */
 const isOfCaller = /^(?:me|functions|auth\.session)\./;
 
-/** The accounts that a list of them shows: whoever belongs to one may see it. Undefined for other functions. */
+/** The accounts in an answer of `accounts.list`, whose members may see them; undefined for other functions. */
 const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =>
   name === "accounts.list" ? AccountList.parse(output).items.map(({ id }) => id) : undefined;
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
- * Whether a read was allowed by a grant on a part of the account only: what it showed may be moved to where that does not
- * reach. A path that names its scopes always names the same.
+ * Tells whether only a grant on a part of the account allowed a read. What it returned may later move out of that part.
+ * A route with scopes in its path always reads the same part.
  */
 const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
   access === "read" && capability !== null && typeof scope !== "function" && !covers(permissions, capability, []);
 
-/** What was held, as it is kept; undefined where an answer is not to be given again by that. */
+/**
+ * The recorded permissions as stored with an answer; undefined if permissions alone cannot justify replaying the
+ * answer.
+ */
 export function heldOf({ accounts, mayLeave }: PermissionSnapshot): Held[] | undefined {
   if (mayLeave || accounts.size > mostAccounts) return undefined;
   return [...accounts].map(([account_id, { everything, grants }]) => ({
@@ -77,7 +80,7 @@ export function heldOf({ accounts, mayLeave }: PermissionSnapshot): Held[] | und
   }));
 }
 
-/** What the caller may do in an account. */
+/** The caller's permissions in an account. */
 export async function permissionsOf(
   accountId: string,
   { table, authenticate }: Pick<Door, "table" | "authenticate">,
@@ -90,8 +93,8 @@ export async function permissionsOf(
 }
 
 /**
- * Whether the caller still holds all that was held: then nothing that was answered is more than they may see. Who holds
- * something else instead, however much, is to be answered anew.
+ * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing they may not
+ * see. A caller with other permissions gets a fresh answer, even if those are wider.
  */
 export async function stillHolds(held: readonly Held[], door: Pick<Door, "table" | "authenticate">): Promise<boolean> {
   const reading = { ...door, table: gathered(door.table) };

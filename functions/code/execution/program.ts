@@ -15,28 +15,28 @@ import { type Withheld, noteAnswer } from "./session-variables.ts";
 
 export const budgetMs = 20_000;
 
-/** How many reads of one program are under way at a time. */
+/** The number of calls of one program that may run at the same time. */
 const readsAtOnce = 20;
 
-/** What came of a program, and what of its variables is to be kept. */
+/** The result of a program, and the values from which its variables are saved. */
 export type ProgramOptions = {
   responses: CallResponse[];
   lastValue: unknown;
   error?: ProgramError;
   /** The steps that completed, with their values. */
   completed: { step: CheckedStatement; value: unknown }[];
-  /** What the calls were allowed by. */
+  /** The permissions that the calls relied on. */
   holdings: PermissionSnapshot;
-  /** The calls whose answers are stored nowhere. */
+  /** The calls whose answers must not be stored. */
   withheld: Withheld;
 };
 
 export type EvaluateOptions = {
   explain: (mistake: Diagnostic) => ProgramError;
-  /** What the idempotency keys of the calls are made from. */
+  /** The base of the idempotency keys of the calls. */
   key?: string | undefined;
   session?: ReadonlyMap<string, unknown>;
-  /** The routes that are bound to this program, instead of those the catalogue has. */
+  /** Routes bound to this program; they replace those of the catalogue. */
   bound?: ReadonlyMap<string, Route>;
   atOnce?: number;
 };
@@ -87,18 +87,21 @@ export async function runProgram(
   };
 }
 
-/** What a caller over REST would read: no member is there without a value. */
+/** Converts a value to what a caller over REST would read: members without a value are dropped. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
 
-/** An idempotency key for one call: its place in the program, and the items of the comprehensions it is made for. */
+/**
+ * Derives the idempotency key of one call from its index in the program and its items in the surrounding
+ * comprehensions.
+ */
 const keyOf = (key: string, index: number, path: readonly number[]): string =>
   createHash("sha256")
     .update(`${[index, ...path].join(".")}/${key}`)
     .digest("base64url");
 
 /**
- * The value of the last statement that holds a call, or of the last line where that is no assignment; of a program that
- * failed the last value that a call brought.
+ * The last value of a program: of the last statement that holds a call or is no assignment. For a failed program it is
+ * the last value that a call returned.
  */
 function lastOf(
   steps: readonly CheckedStatement[],
@@ -119,7 +122,7 @@ const isOutOfTime = (error: unknown): boolean =>
 const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
 
-/** What ended a program, as the caller sees it; what was not meant for them is logged and leaves as `internal`. */
+/** Converts an error into a diagnostic for the caller. Unexpected errors are logged and reported as `internal`. */
 function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Diagnostic {
   if (error instanceof LanguageError) return error.diagnostic;
   const call = failed?.call;

@@ -13,50 +13,53 @@ import { RequestCharges, unitsToRead, unitsToWrite } from "../sessions/charges.t
 import { type ProgramResult, type Run, prepare } from "./execute.ts";
 import { Held, heldOf, stillHolds } from "./held-permissions.ts";
 
-/** A text as it is stored: as it is, or Brotli (RFC 7932) in base64. */
+/** A stored text: plain, or compressed with Brotli (RFC 7932) and encoded in base64. */
 const StoredText = z.union([z.object({ text: z.string() }), z.object({ brotli: z.string() })]);
 type StoredText = z.output<typeof StoredText>;
 
 const brotli = promisify(brotliCompress);
 const unbrotli = promisify(brotliDecompress);
 
-/** Below this a text is stored as it is. */
+/** Texts up to this length are stored uncompressed, in characters. */
 const plainChars = 700;
-/** An item of the table holds 400 KB. */
+/** An item of the table holds at most 400 KB. */
 const packedLimitChars = 380_000;
 
-/** An envelope says much twice, far apart: the window is wide enough to see both. */
+/** Envelopes repeat long parts far apart, so the compression window spans both. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
-/** Packs a text for one item of the table; undefined where it does not fit into one. */
+/** Compresses a text for one item of the table; undefined if it does not fit into one. */
 export async function compressText(text: string): Promise<StoredText | undefined> {
   if (text.length <= plainChars) return { text };
   const encoded = (await brotli(text, options)).toString("base64");
   return encoded.length <= packedLimitChars ? { brotli: encoded } : undefined;
 }
 
-/** The text that was packed. */
+/** Restores a compressed text. */
 export async function restoreText(stored: unknown): Promise<string> {
   const packed = StoredText.parse(stored);
   return "text" in packed ? packed.text : (await unbrotli(Buffer.from(packed.brotli, "base64"))).toString();
 }
 
-/** What was answered, and whether an earlier request that asked for the same had been answered so. */
+/** An answer, and whether it is the replayed answer of an earlier request. */
 type Answered = { envelope: CodeResponse; replayed: boolean };
 
 const hourMs = 3_600_000;
 
-/** An envelope as it is stored, with what its caller held in the accounts it is about. */
+/** A stored envelope, with the caller's permissions in the accounts it concerns. */
 const Stored = z.object({ envelope: CodeResponse, held: z.array(Held) });
 type Stored = z.output<typeof Stored>;
 
 /**
- * Runs a program once for its `requestId`: the same program, sent again with the same id, the same session and by the
- * same principal within an hour, is answered with the envelope of the first, as long as they hold what they held then. A
- * program that failed, was cut off before its envelope was stored, or has one that is not to be stored, runs again, and
- * each write that was done the first time is answered as it was then: what it left undone is done. An `idempotencyKey`
- * does so in place of the id, for a day, and for one program only: 422 for another once it has begun to run. While the
- * first still runs, 409 `idempotency_in_flight`. A dry run has nothing to repeat.
+ * Runs a program at most once per `requestId`.
+ * - The same id, program, session and principal within an hour: the stored envelope, if the caller still holds the
+ *   permissions of the first run.
+ * - A program that failed, was cut off before its envelope was stored, or whose envelope must not be stored: runs
+ *   again. Finished writes are replayed, the remaining ones are made.
+ * - An `idempotencyKey` replaces the id: it counts for a day and for one program; another program that is sent with it
+ *   after the first began to run gets 422.
+ * - The first run has not ended: 409 `idempotency_in_flight`.
+ * - Dry runs have no effect and are never replayed.
  */
 export async function executeIdempotently(
   run: Omit<Run, "key">,
@@ -70,7 +73,7 @@ export async function executeIdempotently(
   const found = run.dryRun ? undefined : await findAnswer(door.table, keyed);
   const known = found && (await readStored(found.replay));
   if (known && (await counts(known, door, purse))) return { envelope: known.envelope, replayed: true };
-  // What is wrong with the program, and what it costs, is settled before anything is written.
+  // The program is checked and charged before anything is written.
   const prepared = await prepare({ ...run, key: named.callKey }, door, purse);
   if ("envelope" in prepared) return answered(prepared);
   const claimed = await claimKey(door.table, {
@@ -96,7 +99,7 @@ const answered = ({ envelope }: Pick<ProgramResult, "envelope">): Answered => ({
 
 const readStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
-/** Whether the caller may be answered with it; the accounts it is about are looked at, and charged but for the first. */
+/** Tells whether the caller may see a stored envelope. Looks up its accounts and charges 1 for each but the first. */
 async function counts({ held }: Stored, door: Door, purse: RequestCharges): Promise<boolean> {
   await purse.pay(held.length - 1);
   return stillHolds(held, door);
@@ -104,13 +107,13 @@ async function counts({ held }: Stored, door: Door, purse: RequestCharges): Prom
 
 const door = { method: "POST" as const, shownOnce: [], kept: true, output: CodeResponse };
 
-/** What a program is told from others by; keys of its calls are made from it. */
+/** Identifies a program by its text, session and mode. The idempotency keys of its calls are derived from this. */
 const programOf = ({ code, sessionId, readOnly }: Run): string =>
   createHash("sha256")
     .update(JSON.stringify([sessionId, readOnly === true, code]))
     .digest("base64url");
 
-/** Another program with the same id is another request: a model mends its program and sends it again as it was asked. */
+/** The program is part of the key, since a model may fix its program and send it again under the same id. */
 function byRequestId(run: Run) {
   const key = `${programOf(run)}/${run.requestId}`;
   const input = { params: {}, query: {}, body: {} };
@@ -128,9 +131,12 @@ function byHeader(run: Run, key: string) {
 type Keeping = Pick<Door, "table" | "log"> & { purse: RequestCharges; tellsSecret: boolean };
 
 /**
- * Stores the envelope of a program that completed; lets go of the claim where it failed, or is not to be stored. One with
- * a secret is never stored: who sent a header is told so (409), else the program runs again. What is handed out for a
- * short time is handed out anew, and so is what may leave what the caller sees. Nothing here makes a program fail.
+ * Stores the envelope of a completed program, or releases the claim if the program failed or its envelope must not be
+ * stored.
+ * - An envelope with a secret is never stored. With an idempotency key a repeated request gets 409; without one the
+ *   program runs again.
+ * - Short-lived addresses, and answers that the caller may lose sight of, are made anew by running again.
+ * - Errors here are logged and never make the program fail.
  */
 async function keep(
   ran: ProgramResult,
@@ -149,7 +155,10 @@ async function keep(
   }
 }
 
-/** An envelope as it is to be stored, which is paid for; undefined where it is not, or there is no room for what it costs. */
+/**
+ * Compresses an envelope and pays for storing it; undefined if it must not be stored or the rate limit has no room for
+ * the cost.
+ */
 async function storedTextOf(
   { envelope, holdings, withheld }: ProgramResult,
   { purse }: Keeping,

@@ -5,12 +5,15 @@ import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 export const resultLimitBytes = 1_048_576;
-/** Escaped, an answer may be as many times as long: with all the rest it stays below the 6 MB that a Lambda may answer. */
+/**
+ * Escaping may lengthen an answer by this factor. With everything else it stays below the 6 MB that a Lambda may
+ * answer.
+ */
 const mostEscaped = 2.25;
 
 /**
- * One entry for each call that ran, in source order; after a failure one more for each call of the program that was not
- * reached. What the answer has no room for is replaced by how much is missing and how to ask for less.
+ * Builds one entry for each call that ran, in source order, and after a failure one for each call that was not reached.
+ * A result that does not fit is replaced by its size and advice to ask for less.
  */
 export function responsesOf(
   { ran, failure }: ProgramOutcome,
@@ -41,29 +44,33 @@ export function responsesOf(
   return responses;
 }
 
-/** How long a value is as JSON; and the room it takes in an answer, which is more where much of it is escaped on its way. */
+/**
+ * Measures a value: its bytes as JSON, and the room it takes in an answer, which is more if many characters are
+ * escaped.
+ */
 function measure(value: unknown): { bytes: number; room: number } {
   const json = JSON.stringify(value);
   const bytes = Buffer.byteLength(json);
   if (bytes > resultLimitBytes) return { bytes, room: bytes };
-  // A quote or backslash is two characters in the text of a protocol, and those are four in what the Lambda answers.
+  // A protocol escapes a quote or backslash to two characters in its text, and the Lambda's answer escapes those to
+  // four.
   const escaped = json.match(/["\\]/g)?.length ?? 0;
   return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / mostEscaped)) };
 }
 
-/** Stands where a result would be that the answer has no room for. */
+/** Replaces a result that does not fit into the answer. */
 const omission = (bytes: number): { omitted_bytes: number; message: string } => ({
   omitted_bytes: bytes,
   message: `The call ran, but the ${bytes} bytes of its result do not fit: an answer has room for ${resultLimitBytes} in all. A variable holds all of it, so pick what you need, as in [x.id for x in page.items], or ask for a smaller page_size.`,
 });
 
-/** The value of a call as the last value of a program that failed: it has as much room as all the results together. */
+/** Shows a call's value as the last value of a failed program. It has as much room as all results together. */
 export function shownValue(value: unknown): unknown {
   const { bytes, room } = measure(value);
   return room <= resultLimitBytes ? value : omission(bytes);
 }
 
-/** Why a value is no result of a program: it takes more room than an answer has; undefined where it fits. */
+/** The diagnostic for a result that takes more room than an answer has; undefined if it fits. */
 export function tooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;

@@ -3,38 +3,42 @@ import { stepLimit } from "../interpreter/budget.ts";
 import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
 
-/** A call that ran, and what came of it; of one that failed, with what it was given. */
+/** A call that ran, with its value, or with its arguments and its error. */
 type CallResult = { call: Call; value: unknown } | Failed;
 export type Failed = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
 
-/** Makes a call; throws what it fails with. */
+/** Makes a call; throws the call's error. */
 export type Perform = (effect: Extract<Effect, { kind: "call" }>) => Promise<unknown>;
 
 type RunOptions = {
   perform: Perform;
-  /** How many calls are under way at a time; 1 runs statements strictly one after another. */
+  /** The number of calls that may run at the same time; 1 runs statements strictly one after another. */
   atOnce: number;
-  /** Whether a call changes something. */
+  /** Tells whether a call writes. */
   writes: (call: Call) => boolean;
   session: ReadonlyMap<string, unknown>;
 };
 
-/** What came of a program: its calls in source order, the values of the statements that completed, and what ended it. */
+/**
+ * The outcome of a program: its calls in source order, the values of completed statements, and the failure that ended
+ * it.
+ */
 export type ProgramOutcome = { ran: CallResult[]; values: unknown[]; failure?: { step: number; error: unknown } };
 
-/** Where calls are noted, and whether something before them has failed by now. */
+/** The calls of one step, and whether an earlier step has failed. */
 type StepLog = { ran: CallResult[]; isOver: () => boolean };
 
-/** Ends what comes after a failure: it is not to be started. */
+/** Cancels a step because an earlier one has failed. */
 class Over extends Error {}
 
 type Done = { completed: boolean };
 
 /**
- * Runs the steps of a program. Steps and items of comprehensions that only read run at the same time as soon as the
- * values they need and the writes before them are there; a step that writes waits for everything before it. So nothing
- * reads what a later write has changed, and what comes of it is what comes of running them one after another. After a
- * failure nothing that stands later is begun, and what later reads have brought already is left out.
+ * Runs the steps of a program, with the same result as running them one after another.
+ * - Steps and items of comprehensions that only read run at the same time, once the values they need and all earlier
+ *   writes are there.
+ * - A step that writes waits for all earlier steps, so that no read sees a later write.
+ * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
   const limits = { slots: slotsOf(options.atOnce), work: { steps: stepLimit } };
@@ -84,7 +88,7 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
 
 type Machine = RunOptions & { slots: Slots };
 
-/** Drives an evaluation to its end, and makes the calls it asks for. */
+/** Drives an evaluation to its end and makes the calls it yields. */
 async function runToEnd<T>(run: Evaluation<T>, lane: StepLog, machine: Machine): Promise<T> {
   let given: unknown;
   for (;;) {
@@ -110,7 +114,7 @@ async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: StepLog
   }
 }
 
-/** The items of a comprehension: at the same time where they only read, else one after another. */
+/** Runs the items of a comprehension: at the same time if they only read, else one after another. */
 async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
   lane: StepLog,
@@ -144,7 +148,10 @@ async function runEach(
 
 type Slots = () => Promise<() => void>;
 
-/** Lets `most` at a time through, in the order in which they come; each says when it is done. */
+/**
+ * Creates `most` slots, handed out in order of request. The returned function waits for a slot and resolves to its
+ * release.
+ */
 function slotsOf(most: number): Slots {
   let left = most;
   const waiting: (() => void)[] = [];

@@ -16,16 +16,19 @@ import {
   saveSession,
 } from "../sessions/session.ts";
 
-/** The calls of a program whose answers are stored nowhere, as they held a secret, or an address that is a key itself. */
+/** The calls of a program whose answers must not be stored, since they held a secret or a signed address. */
 export type Withheld = Map<Call, "secret" | "address">;
 
-/** Notes what a call answered, if that is not to be stored. */
+/** Records a call whose answer must not be stored. */
 export function noteAnswer(withheld: Withheld, call: Call, route: Route, output: unknown): void {
   if (holdsSecret(route, output)) withheld.set(call, "secret");
   else if (!route.kept && !withheld.has(call)) withheld.set(call, "address");
 }
 
-/** Which of these steps, the first ones of a program, have a value that may hold what such a call answered. */
+/**
+ * Tells for each step whether its value may contain an answer that must not be stored. `steps` are the program's first
+ * steps.
+ */
 function withheldSteps(steps: readonly Pick<CheckedStatement, "sites" | "needs">[], withheld: Withheld): boolean[] {
   const found: boolean[] = [];
   for (const { sites, needs } of steps) {
@@ -35,24 +38,24 @@ function withheldSteps(steps: readonly Pick<CheckedStatement, "sites" | "needs">
   return found;
 }
 
-/** What a program did with its session. */
+/** A program's use of its session. */
 type Use = {
   completed: readonly { step: CheckedStatement; value: unknown }[];
   withheld: Withheld;
-  /** The session as it was loaded, if its variables were used. */
+  /** The session as it was loaded, if the program used its variables. */
   session: Session | undefined;
-  /** Whether it may only read: what others left in the session then stays as it is. */
+  /** Whether the program may only read. Its session then keeps all variables unchanged. */
   readOnly: boolean;
 };
 
-/** The variables that were not kept: their number where not all of them are named. */
+/** The variables that were not kept. `not_kept_total` is their number if the list is cut. */
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
 const namedLosses = 20;
 
 /**
- * Keeps in the session what the completed steps of a program gave names, or renews a session it only used. Values that
- * may hold a secret that a call answered are never kept. Answers what was not kept: nothing here makes a program fail.
+ * Saves the variables that completed steps assigned, or renews a session that was only read. Values that may contain a
+ * secret are never saved. Returns the variables that were not saved; errors never make the program fail.
  */
 export async function saveVariables(
   place: SessionPlace,
@@ -92,7 +95,7 @@ function lossesOf(losses: readonly NotKept[]): UnsavedVariables | undefined {
   return { not_kept: named, ...(losses.length > namedLosses ? { not_kept_total: losses.length } : {}) };
 }
 
-/** The last value of each name; what was named before the program forgot its session is forgotten with it. */
+/** The last value of each name. Names assigned before `auth.session.end` are forgotten. */
 function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, StoredVariable> {
   const isWithheld = withheldSteps(
     completed.map(({ step }) => step),

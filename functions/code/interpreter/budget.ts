@@ -5,12 +5,12 @@ export const stepLimit = 200_000;
 export const valueLimitBytes = 4_194_304;
 const depthLimit = 64;
 
-/** What a program may still do besides its calls: one step for each expression evaluated and each item made. */
+/** The steps a program has left besides its calls: one for each expression evaluated and each item made. */
 export type StepBudget = { steps: number };
 
 export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
 
-/** Takes steps; `too_much_work` when there are not enough. */
+/** Uses up steps; throws `too_much_work` if there are too few left. */
 export function useSteps(work: StepBudget, steps: number, at: Position): void {
   work.steps -= steps;
   if (work.steps < 0 || Number.isNaN(work.steps)) {
@@ -18,13 +18,13 @@ export function useSteps(work: StepBudget, steps: number, at: Position): void {
   }
 }
 
-/** `members`: of a dict or list, how many it has. */
+/** The size of a value. `members` counts the members of a dict or list. */
 type Size = { bytes: number; depth: number; members: number };
 
-/** A part that is in a value many times counts as often; it is measured once. */
+/** Sizes by object. A part that occurs several times in a value is measured once but counted each time. */
 const sizes = new WeakMap<object, Size>();
 
-/** About how long a value is as JSON, and how deep it nests. */
+/** Estimates a value's length as JSON in bytes, and how deep it nests. */
 export function sizeOf(value: unknown): Size {
   if (typeof value === "string") return { bytes: value.length + 2, depth: 0, members: 0 };
   if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0, members: 0 };
@@ -42,7 +42,7 @@ export function sizeOf(value: unknown): Size {
   return size;
 }
 
-/** A value the program made; `value_too_large` where it is too long or nests too deep. */
+/** Returns a value the program made; throws `value_too_large` if it is too long or nests too deep. */
 export function requireSize<T>(value: T, work: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(work, value.length, at);
   if (typeof value === "string") useSteps(work, value.length >> 4, at);

@@ -30,20 +30,22 @@ export const itemLimit = 60;
 export const tooManyItems = (count: number): string =>
   `A comprehension calls for ${itemLimit} items at most, and here are ${count}: filter them with \`if\`, or take smaller pages.`;
 
-/** What an evaluation asks of whoever drives it: a call's result, or the results of several evaluations in order. */
+/** A request of an evaluation to its driver: the result of a call, or the results of several evaluations in order. */
 export type Effect =
   | { kind: "call"; call: Call; args: ReadonlyMap<string, unknown>; path: readonly number[] }
   | { kind: "each"; runs: Evaluation<unknown[]>[]; calls: readonly Call[] };
 export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 
-/** The variables an expression sees, those of comprehensions from the innermost outwards. */
+/**
+ * The variables that an expression can read. `bound` links loop variables from the innermost comprehension outwards.
+ */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
   bound?: { name: string; value: unknown; index: number; outer: Scope };
   work: StepBudget;
 };
 
-/** Which item of each comprehension around it a scope is for, the outermost first. */
+/** The item index in each surrounding comprehension, outermost first. */
 function pathOf(scope: Scope): number[] {
   const path: number[] = [];
   for (let { bound } = scope; bound; { bound } = bound.outer) path.push(bound.index);
@@ -51,8 +53,8 @@ function pathOf(scope: Scope): number[] {
 }
 
 /**
- * Evaluates an expression that was checked, step by step: it makes no call itself, but asks for it. Throws
- * LanguageError where the program does what its values do not allow.
+ * Evaluates a checked expression. It yields calls to its driver instead of making them. Throws LanguageError if an
+ * operation does not fit its values.
  */
 export function* evaluate(node: Expression, scope: Scope): Evaluation {
   useSteps(scope.work, 1, node.at);
@@ -145,7 +147,7 @@ function* operate({ operator, operands, at }: Operation, scope: Scope): Evaluati
   return value;
 }
 
-/** What is wrong with a number of items that is none. */
+/** The message for an invalid argument of `range`. */
 export const noRange = (given: string | number): string => `range takes a whole number, not ${given}.`;
 
 function* count(node: Expression, scope: Scope): Evaluation<number[]> {
@@ -159,7 +161,7 @@ function* count(node: Expression, scope: Scope): Evaluation<number[]> {
   return Array.from({ length: Math.max(0, length) }, (_, index) => index);
 }
 
-/** What a comprehension makes from one of its clauses on. */
+/** Evaluates a comprehension from clause `place` on. */
 function* comprehend(node: Comprehension, place: number, scope: Scope): Evaluation<unknown[]> {
   const clause = node.clauses[place];
   if (!clause) return [yield* evaluate(node.element, scope)];
@@ -182,7 +184,10 @@ function* comprehend(node: Comprehension, place: number, scope: Scope): Evaluati
   return results;
 }
 
-/** Items that a condition without a call leaves out do not count against the limit of what calls. */
+/**
+ * Evaluates a clause whose later parts make calls. Conditions without calls are evaluated first: items they filter out
+ * do not count against the item limit.
+ */
 function* comprehendCalls(
   node: Comprehension,
   place: number,

@@ -5,7 +5,7 @@ import { isForbidden } from "../language/names.ts";
 import { closestName } from "../language/spelling.ts";
 import { type StepBudget, requireSize, sizeOf, useSteps } from "./budget.ts";
 
-/** What a value is, in Starlark's words where it has them. */
+/** The type of a value, in Starlark's words where there are any. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "list";
@@ -15,7 +15,7 @@ export function typeOf(value: unknown): "null" | "boolean" | "number" | "string"
 
 export const isDict = (value: unknown): value is Record<string, unknown> => typeOf(value) === "dict";
 
-/** A dict without a prototype: nothing but the program's own keys is in it. */
+/** Makes a dict without a prototype, so that it holds only the program's own keys. */
 export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
   const dict = Object.create(null) as Record<string, unknown>;
   for (const [key, value] of members) dict[key] = value;
@@ -28,7 +28,10 @@ export function isTrue(value: unknown): boolean {
   return isDict(value) ? sizeOf(value).members > 0 : Boolean(value);
 }
 
-/** Deep equality: numbers by value, dicts whatever the order of their keys; different types are never equal. */
+/**
+ * Compares deeply. Numbers are equal by value, dicts regardless of key order; values of different types are never
+ * equal.
+ */
 function areEqual(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
   useSteps(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -37,22 +40,22 @@ function areEqual(a: unknown, b: unknown, work: StepBudget, at: Position): boole
   if (!isDict(a) || !isDict(b)) return a === b;
   const { members } = sizeOf(a);
   if (members !== sizeOf(b).members) return false;
-  // All keys are listed before the first of them is compared.
+  // `Object.keys` lists all keys before the first comparison, so all of them are charged.
   useSteps(work, members, at);
   return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at));
 }
 
 const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
 
-/** What is wrong with putting values of two types in order. */
+/** The message for ordering values of two types. */
 export const cannotOrder = (a: string, b: string): string =>
   `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
 
-/** What is wrong with adding values of two types. */
+/** The message for adding values of two types. */
 export const cannotAdd = (a: string, b: string): string =>
   `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
 
-/** Whether one number, or one text by its code points, comes before another. */
+/** Tells whether a number is less than another, or a text comes first by code points. */
 function isLess(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
   if (typeof a === "string" && typeof b === "string") {
@@ -62,7 +65,7 @@ function isLess(a: unknown, b: unknown, work: StepBudget, at: Position): boolean
   throw fault(at, cannotOrder(typeOf(a), typeOf(b)));
 }
 
-/** The sum of two numbers, or two texts or lists one after the other. */
+/** Adds two numbers, or joins two texts or lists. */
 export function sumOf(a: unknown, b: unknown, work: StepBudget, at: Position): unknown {
   if (typeof a === "string" && typeof b === "string") return requireSize(a + b, work, at);
   if (Array.isArray(a) && Array.isArray(b)) return requireSize([...(a as unknown[]), ...(b as unknown[])], work, at);
@@ -76,14 +79,14 @@ export function sumOf(a: unknown, b: unknown, work: StepBudget, at: Position): u
   return sum;
 }
 
-/** What is wrong with looking for a value of one type in one of another. */
+/** The message for `in` with these types. */
 export const cannotSearch = (container: string, item: string): string =>
   `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
 
 /** `item in container`: an item of a list, a key of a dict, a part of a text. */
 function contains(container: unknown, item: unknown, work: StepBudget, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
-    // The worst that a search may take.
+    // A text search takes at most this many steps.
     useSteps(work, Math.ceil((container.length * item.length) / 4096), at);
     return container.includes(item);
   }
@@ -102,10 +105,10 @@ export function lengthOf(value: unknown, work: StepBudget, at: Position): number
   throw fault(at, cannotMeasure(typeOf(value)));
 }
 
-/** What is wrong with the length of a value of this type. */
+/** The message for `len` of this type. */
 export const cannotMeasure = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
 
-/** A value as it stands in an f-string: lists and dicts as JSON. */
+/** Formats a value for an f-string; lists and dicts become JSON. */
 export function textOf(value: unknown, work: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
     useSteps(work, sizeOf(value).bytes >> 4, at);
@@ -117,7 +120,7 @@ export function textOf(value: unknown, work: StepBudget, at: Position): string {
 const missing = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "no_such_member" });
 
-/** The names a sentence lists, with the nearest one first in it. */
+/** Builds a hint that suggests the nearest name and lists the existing ones. */
 export function didYouMean(name: string, names: readonly string[], what: string): string {
   const meant = closestName(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
   const listed =
@@ -130,13 +133,13 @@ export function didYouMean(name: string, names: readonly string[], what: string)
   return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no ${what} at all.`}`;
 }
 
-/** The member of a dict; `of` says how messages call the dict. */
+/** Reads a member of a dict. `of` gives the dict's name for messages. */
 export function memberOf(value: unknown, name: string, of: () => string, at: Position): unknown {
   if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
     const hint = didYouMean(name, Object.keys(value), "members");
-    // A misspelt name is there for no dict.
+    // A misspelt name exists in no dict, so testing for it would not help.
     const test = hint.includes("Did you mean")
       ? ""
       : ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
@@ -151,7 +154,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
   throw missing(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
 }
 
-/** The item of a list, counted from its end where the index is negative; or a member of a dict. */
+/** Reads an item of a list (a negative index counts from the end) or a member of a dict. */
 export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
@@ -163,35 +166,35 @@ export function itemOf(value: unknown, index: unknown, of: () => string, at: Pos
   throw missing(at, noItem(of(), value.length, index));
 }
 
-/** What is wrong with an index that is `given`. */
+/** The message for an invalid index. */
 export const cannotIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
 
-/** What is wrong with an index beyond the items of a list. */
+/** The message for an index beyond the end of a list. */
 export const noItem = (of: string, length: number, index: string | number): string =>
   `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;
 
 export type Constant = string | number | boolean | null;
 
-/** A value as it stands in an f-string. */
+/** Formats a constant for an f-string. */
 export function formatConstant(value: Constant): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
 }
 
-/** `not value`, or `-value`. */
+/** Evaluates `not value` or `-value`. */
 export function negated(operator: Unary["operator"], value: unknown, at: Position): unknown {
   if (operator === "not") return !isTrue(value);
   if (typeof value === "number") return 0 - value;
   throw new LanguageError(at, cannotNegate(typeOf(value)), { code: "type_error" });
 }
 
-/** What is wrong with the negative of a value of this type. */
+/** The message for the negative of a value of this type. */
 export const cannotNegate = (type: string): string => `\`-\` takes a number, not a ${type}.`;
 
 type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
 
-/** What a comparison of two values says. */
+/** Compares two values. */
 export function compare(operator: Comparison, a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
   switch (operator) {
     case "==":
@@ -210,16 +213,16 @@ export function compare(operator: Comparison, a: unknown, b: unknown, work: Step
   }
 }
 
-/** What is wrong with a key of this type. */
+/** The message for a dict key of this type. */
 export const cannotUseKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
 
-/** What is wrong with a text as a key of a dict that has `members` already. */
+/** The reason why a text cannot be added as a key of a dict with these `members`; undefined if it can. */
 export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
   if (members.has(key)) return `The key ${JSON.stringify(clip(key))} is given twice.`;
   return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;
 }
 
-/** A key for a dict that has `members` already. */
+/** Checks a key for a dict with these `members`; throws `type_error`. */
 export function dictKey(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
   const wrong = typeof key === "string" ? keyFault(key, members) : cannotUseKey(typeOf(key));
   if (wrong === undefined) return key as string;

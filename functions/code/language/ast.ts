@@ -1,12 +1,12 @@
 import { clip } from "./messages.ts";
 
-/** Where something stands in a program, both counted from 1; a column is one Unicode character. */
+/** A position in a program. Lines and columns count from 1; a column is one Unicode character. */
 export type Position = { line: number; column: number };
 
 type Node<Kind extends string, Members = unknown> = {
   kind: Kind;
   at: Position;
-  /** The calls in it, once they were asked for (walk.ts). */
+  /** The calls in the node; set by the first `callsIn`. */
   calls?: readonly Call[];
 } & Members;
 
@@ -15,7 +15,7 @@ type List = Node<"list", { items: Expression[] }>;
 /** The keys of a dict are expressions: most are literal texts. */
 export type Dict = Node<"dict", { members: { key: Expression; value: Expression }[] }>;
 export type Name = Node<"name", { name: string }>;
-/** `of.name[index]`: all the steps in one node, so that their number adds no depth. */
+/** `of.name[index]`. All accesses are in one node, so that a long chain does not nest deeply. */
 export type Path = Node<"path", { of: Expression; steps: Access[] }>;
 export type Access = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
@@ -26,10 +26,10 @@ export type Operation = Node<"operation", { operator: "or" | "and" | "+" | Compa
 type Format = Node<"format", { parts: (string | Expression)[] }>;
 export type Clause = Node<"for", { name: string; over: Expression }> | Node<"if", { test: Expression }>;
 export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
-/** `len(of)`; and `range(of)`, which stands only after the `in` of a comprehension. */
+/** `len(of)` or `range(of)`. The latter is allowed only after the `in` of a comprehension. */
 export type Builtin = Node<"len" | "range", { of: Expression }>;
 
-/** An argument of a call, with its value; it stands where its name does. One without a name is refused by the checker. */
+/** An argument of a call, positioned at its name. The checker refuses an argument without a name. */
 export type Argument = { name: string; value: Expression; at: Position };
 export type Call = Node<"call", { name: string; args: Argument[] }>;
 
@@ -52,7 +52,7 @@ export type Statement = { target?: string; value: Expression; at: Position };
 /** A parsed program. Its statements are in source order. */
 export type Program = { statements: Statement[] };
 
-/** The expressions right inside of one, in the order in which they are evaluated. */
+/** The direct child expressions of an expression, in the order of evaluation. */
 export function partsOf(node: Expression): Expression[] {
   switch (node.kind) {
     case "literal":
@@ -97,7 +97,7 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
         .slice(clause + 1)
         .flatMap(callsIn);
 
-/** How a message calls an expression: as it is written, shortened; of a path as many `steps`. */
+/** Names an expression in a message: its source, shortened. For a path only the first `steps` accesses are shown. */
 export const written = (node: Expression, steps?: number): string => clip(whole(node, steps));
 
 function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
@@ -127,14 +127,14 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
 
 const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
 
-/** What a step asks for, if it says so itself. */
+/** The literal key or index of an access; undefined if it is computed. */
 export function literalKey(step: Access): string | number | undefined {
   if (step.kind === "member") return step.name;
   const value = step.index.kind === "literal" ? step.index.value : undefined;
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/** The members that are read of a name one after another, before anything else is. */
+/** The member names at the start of an access chain, up to the first index. */
 export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];
   for (const step of steps) {

@@ -1,6 +1,6 @@
 import type { Position } from "./ast.ts";
 
-/** What is wrong with a program, and where. */
+/** A mistake in a program, with its position. */
 export type Diagnostic = {
   /** Stable, snake_case. */
   code: string;
@@ -9,9 +9,9 @@ export type Diagnostic = {
   at: Position;
   /** The function whose parameters help to mend it. */
   function?: string;
-  /** What the same request over REST would be told in its body. */
+  /** The body of the error that REST would answer for the same request. */
   detail?: unknown;
-  /** What else is wrong with the same call. */
+  /** Further mistakes of the same call. */
   also?: Diagnostic[];
 };
 

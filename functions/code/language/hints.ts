@@ -1,4 +1,4 @@
-/** What to write instead of the functions and methods that values of other languages have built in. */
+/** Hints that replace built-in functions of other languages. */
 const builtins = new Map([
   ["print", "There is no print: end with the value alone on the last line, and it is answered as last_value."],
   ["str", 'There is no str: write an f-string, f"{x}".'],
@@ -28,7 +28,7 @@ const builtins = new Map([
   ]),
 ]);
 
-/** The sentence for a function that other languages have built in. */
+/** The hint for a built-in function of another language. */
 export const builtinHintOf = (name: string): string | undefined => builtins.get(name);
 
 const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
@@ -57,12 +57,12 @@ const methods = new Map<string, (of: string, given: string) => string>(
   ).flatMap(([hint, names]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** The sentence for a method that values of other languages have; `given` is its first argument, as far as it is a text. */
+/** The hint for a method of another language. `given` is its first argument if that is a text. */
 export const methodHintOf = (name: string, of: string, given = "…"): string =>
   methods.get(name.replaceAll("_", "").toLowerCase())?.(of, given) ??
   "Values have no methods: only members, as in x.name.";
 
-/** What to write instead of the words and signs of other languages, and of those parts of Starlark that are not here. */
+/** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */
 const hints: Record<string, string> = {
   else: "There is no `if` expression: write `condition and value or other`, or a comprehension with `if`.",
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
@@ -114,14 +114,14 @@ const hints: Record<string, string> = {
 const same: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
 const others: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
 
-/** The sentence that says what to write instead of a word or sign; undefined where there is none. */
+/** The hint for a word or sign; undefined if there is none. */
 export function hintOf(text: string): string | undefined {
   const key = new Map(Object.entries({ ...same, ...others })).get(text) ?? text;
   return table.get(key);
 }
 const table = new Map(Object.entries(hints));
 
-/** What `*` and `**` are written for, besides arguments. */
+/** Hints for `*` and `**` by the following or preceding token, outside of arguments. */
 const stars = new Map([
   ["* value", "There is no multiplication: write the number or the text out, or a list `[x for i in range(3)]`."],
   ["* [", "`*` does not spread a list: write `a + [b]`."],
@@ -129,14 +129,14 @@ const stars = new Map([
   ["** {", 'Dicts are not merged: write each member, {"name": d.name, "more": 1}.'],
 ]);
 
-/** The sentence for a sign of other languages, after tokens of these kinds. */
+/** The hint for a sign of another language, after tokens of these kinds. */
 export function signHintOf(sign: string, before: readonly string[]): string | undefined {
   const isAfterValue = /^(?:name|string|format|number|[)\]}])$/.test(before.at(-1) ?? "");
   const star = sign === "*=" ? "*" : sign;
   return stars.get(`${star} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(star);
 }
 
-/** The bracket that is open after tokens of these kinds. */
+/** The innermost bracket that is open after tokens of these kinds. */
 function openBracket(kinds: readonly string[]): string {
   let closed = 0;
   for (const kind of kinds.toReversed()) {
@@ -146,7 +146,7 @@ function openBracket(kinds: readonly string[]): string {
   return "";
 }
 
-/** Whether there is a `for` among these tokens before the bracket closes that they stand in. */
+/** Tells whether a `for` comes before the closing bracket of the current dict. */
 export function isDictComprehension(tokens: readonly { kind: string }[]): boolean {
   let open = 0;
   for (const { kind } of tokens) {
@@ -159,7 +159,7 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
 
 const firstLine = /\S[^\r\n]{0,500}/;
 
-/** The sentence for a program that begins with words as people say them: no line of the language has two names in a row. */
+/** The hint for a program that begins with plain prose: no line of the language has two names in a row. */
 export function proseHintOf(source: string): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
   const words = line.split(/[\s,]+/);
@@ -187,5 +187,5 @@ const statements = new Map([
   ]),
 ]);
 
-/** The sentence for the word that a statement of another language begins with. */
+/** The hint for a word that begins a statement in another language. */
 export const statementHintOf = (text: string): string | undefined => statements.get(text);

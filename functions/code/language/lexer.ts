@@ -4,7 +4,7 @@ import { LanguageError } from "./errors.ts";
 import { signHintOf } from "./hints.ts";
 import { messages } from "./messages.ts";
 
-/** Where the closing quotes of a string stand that begins at `start`; -1 when there are none before `limit`. */
+/** Finds the closing quotes of a string that begins at `start`; -1 if there are none before `limit`. */
 function endOfString(source: string, start: number, limit: number, quotes: string): number {
   for (let end = start; end + quotes.length <= limit; end += source[end] === "\\" ? 2 : 1) {
     if (source.startsWith(quotes, end)) return end;
@@ -28,7 +28,7 @@ function readNumber(digits: string, at: Position): number {
 const escapes = /\\(?:([abfnrtv\\'"\n])|([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|)/g;
 const letters = new Map(Object.entries({ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "\n": "" }));
 
-/** Resolves the escapes of the Starlark specification ("String literals"): `\x` and octal ones end at 7f. */
+/** Resolves the escapes of the Starlark specification ("String literals"). `\x` and octal escapes go up to 7f. */
 function unescape(body: string, positionOf: (offset: number) => Position): string {
   return body.replace(escapes, (_, letter?: string, octal?: string, byte?: string, ...more: (string | undefined)[]) => {
     if (letter !== undefined) return letters.get(letter) ?? letter;
@@ -41,8 +41,8 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
 }
 
 /**
- * `kind` is `name`, `string`, `format`, `number`, `reserved`, or the word or sign itself: a line end is a sign, the
- * end is empty. The parts of a `format` are its texts, and the tokens of its values.
+ * A token. `kind` is `name`, `string`, `format`, `number`, `reserved`, or the word or sign itself; "\n" at a line end,
+ * and "" at the end of the program. `parts` of a `format` are its texts, and the tokens of its values.
  */
 export type Token = { kind: string; text: string; value: string | number; parts?: (string | Token[])[]; at: Position };
 
@@ -58,18 +58,19 @@ const kinds = [quotes, name, number, foreign, sign, /([^])/, /$/].map(({ source 
 const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
 
 const words = /^(?:and|or|not|in|for|if)$/;
-/** The lines around a program that is written as Markdown has it. */
+/** The lines of a Markdown fence around a program. */
 const [fence, fenceEnd] = [/^\s*```\w*[ \t]*(?=\n)/, /\n[ \t]*```\s*$/];
-/** What Starlark keeps for itself, or for later ("Lexical elements"). */
+/** The words that Starlark reserves ("Lexical elements"). */
 const reserved =
   /^(?:else|load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
 
 type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 
 /**
- * Cuts a program into tokens, the last of them its end; line ends inside brackets are left out, and so is a Markdown
- * fence around the whole.
- * Takes time linear in the source. Throws LanguageError.
+ * Splits a program into tokens; the last one marks the end.
+ * - Line ends inside brackets, and a Markdown fence around the whole program, are left out.
+ * - Takes time linear in the length of the source.
+ * - Throws LanguageError.
  */
 export function tokenize(program: string): Token[] {
   const start = { line: 1, column: 1 };
@@ -83,7 +84,7 @@ export function tokenize(program: string): Token[] {
   return scan({ source, start: 0, positionOf: positions(source) }, source.length);
 }
 
-/** The tokens up to `end`; `within` a value of an f-string, up to the brace that closes it. */
+/** Reads the tokens up to `end` or, inside a value of an f-string (`within`), up to its closing brace. */
 function scan(state: Scan, end: number, within?: Position): Token[] {
   const { source, positionOf } = state;
   const tokens: Token[] = [];
@@ -135,7 +136,7 @@ function readString(state: Scan, limit: number, prefix: string, quotes: string, 
   return token;
 }
 
-/** The texts and values between the quotes of an f-string; `{{` and `}}` are braces. */
+/** Reads the texts and values of an f-string. `{{` and `}}` stand for braces. */
 function readParts(state: Scan, end: number, value: (start: number, end: number) => string): (string | Token[])[] {
   const { source, positionOf } = state;
   const parts: (string | Token[])[] = [];
@@ -158,7 +159,7 @@ function readParts(state: Scan, end: number, value: (start: number, end: number)
   return parts;
 }
 
-/** Positions of ever later offsets: what was walked over once is not walked over again. */
+/** Converts increasing offsets to positions, and walks over the source only once. */
 function positions(source: string): (offset: number) => Position {
   let [walked, line, column] = [0, 1, 1];
   return (offset) => {

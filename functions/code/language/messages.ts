@@ -1,5 +1,5 @@
 /*
- * What parser and lexer say of a mistake, apart from their grammar. Each says what to write instead.
+ * The messages of the parser and the lexer. Each says what to write instead.
  */
 export const messages = {
   indentation: "Every line is indented like the first.",
@@ -50,5 +50,5 @@ export const messages = {
     `Expected ${what}, but found ${found}.${hint === undefined ? "" : ` ${hint}`}`,
 };
 
-/** Names and literals as messages show them. */
+/** Shortens a name or literal for a message. */
 export const clip = (text: string, chars = 60): string => (text.length > chars ? `${text.slice(0, chars)}…` : text);

@@ -11,7 +11,7 @@ export const constants = new Map([
   ["null", null],
 ]);
 
-/** Whether a name or key means something to a JavaScript object. */
+/** Tells whether a name has a special meaning for JavaScript objects. */
 export const isForbidden = (name: string): boolean => /^(__proto__|constructor|prototype)$/.test(name);
 
 export function checkKey(name: string, at: Position): void {

@@ -7,7 +7,7 @@ import { checkKey, constants } from "./names.ts";
 
 const nestingLimit = 32;
 
-/** The tokens of a program, how far they are read, and what its limits count. */
+/** The state of the parser: the tokens, the index of the next one, and the counts that are limited. */
 type Parser = {
   tokens: readonly Token[];
   next: number;
@@ -34,10 +34,10 @@ function accept(parser: Parser, kind: string): boolean {
   return found;
 }
 
-/** The error that something is wrong at the next token. */
+/** A syntax error at the next token. */
 const syntaxError = (parser: Parser, message: string): LanguageError => new LanguageError(peek(parser).at, message);
 
-/** The error that the next token is not what belongs there. */
+/** A syntax error that names the expected and the found token. */
 function expected(parser: Parser, what: string): LanguageError {
   const { kind, text } = peek(parser);
   const names = new Map([
@@ -48,7 +48,7 @@ function expected(parser: Parser, what: string): LanguageError {
   return syntaxError(parser, messages.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
 }
 
-/** Reads something one level further in. */
+/** Runs `read` one nesting level deeper; throws `nesting_too_deep` beyond the limit. */
 function nested<T>(parser: Parser, read: () => T): T {
   parser.depth += 1;
   if (parser.depth > nestingLimit) {
@@ -59,7 +59,7 @@ function nested<T>(parser: Parser, read: () => T): T {
   return value;
 }
 
-/** Reads what stands between the bracket that is next and `close`, separated by commas; the last comma is optional. */
+/** Reads a bracketed, comma-separated list up to `close`. A trailing comma is allowed. */
 function parseBracketed(parser: Parser, close: string, readItem: () => void): void {
   const { text, at: opened } = peek(parser);
   nested(parser, () => {
@@ -75,7 +75,7 @@ function parseBracketed(parser: Parser, close: string, readItem: () => void): vo
   });
 }
 
-/** Takes a name that is no constant, and not forbidden. */
+/** Takes a name; throws on constants and forbidden names. */
 function takeName(parser: Parser): string {
   if (!isNext(parser, "name")) throw expected(parser, "a name");
   const { text, at: place } = next(parser);
@@ -89,7 +89,7 @@ function takeName(parser: Parser): string {
 
 const clauseLimit = 8;
 
-/** Reads an f-string, each of its values from tokens of its own. */
+/** Reads an f-string. Each value is parsed from its own tokens. */
 function parseFormat(parser: Parser): Expression {
   const { parts = [], at: place } = next(parser);
   const { tokens, next: position } = parser;
@@ -104,7 +104,7 @@ function parseFormat(parser: Parser): Expression {
   return { kind: "format", parts: read, at: place };
 }
 
-/** Reads what stands in parentheses: one expression. */
+/** Reads one expression in parentheses. */
 function parseParenthesized(parser: Parser): Expression {
   const { line, column } = peek(parser).at;
   return nested(parser, () => {
@@ -166,7 +166,7 @@ function parseClauses(parser: Parser): Clause[] {
   return clauses;
 }
 
-/** Reads a dict; a literal key may be there once. */
+/** Reads a dict. A literal key may occur only once. */
 function parseDict(parser: Parser): Expression {
   const place = peek(parser).at;
   const members: Dict["members"] = [];
@@ -197,7 +197,7 @@ function parseDict(parser: Parser): Expression {
 
 export const callLimit = 200;
 
-/** How tightly operators bind, as in Starlark; `not` stands between `and` and the comparisons, which do not chain. */
+/** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
 const [negation, comparison, sign] = [3, 4, 6];
 const levels = new Map([
   ["or", 1],
@@ -268,8 +268,10 @@ function parsePrimary(parser: Parser): Expression {
   }
 }
 
-/** Reads a constant, a variable, or a call: names with dots between them count as its function's only before a `(`. Of those
- * names one is a word that Starlark reserves, `dns_records.import`. */
+/**
+ * Reads a constant, a variable or a call. A dotted name is a function name only before a `(`. Its later parts may be
+ * reserved words, as in `dns_records.import`.
+ */
 function parseName(parser: Parser): Expression {
   const { text, at: place } = peek(parser);
   const constant = constants.get(text);
@@ -345,8 +347,8 @@ function parseCall(parser: Parser, name: string, at: Position): Expression {
 }
 
 /**
- * Parses a program: assignments and expressions, valid Starlark but for the constants `true`, `false` and `null` and
- * for f-strings. It may be indented as a whole. Throws LanguageError at the first fault.
+ * Parses a program of assignments and expressions. It is valid Starlark except for f-strings and the constants `true`,
+ * `false` and `null`. The whole program may be indented. Throws LanguageError at the first mistake.
  */
 export function parse(source: string): Program {
   try {

@@ -1,11 +1,13 @@
-/** Names that are longer are nobody's misspelling: to compare two takes as long as both. */
+/** The longest name, in characters, that is compared: the time grows with the lengths of both names. */
 const comparedChars = 64;
-/** How many candidates are looked at: more than there are functions. */
+/** The number of candidates compared; more than there are functions. */
 const comparedNames = 500;
 
 /**
- * The candidate closest to `word`, ignoring case: at most two characters inserted, dropped, changed or swapped, and at most
- * one in every three. Undefined when none is that close, and for words of more than 64 characters. Looks at 500 candidates.
+ * Finds the candidate closest to `word`, ignoring case.
+ * - Allows two inserted, dropped, changed or swapped characters, and at most one for every three.
+ * - Undefined if no candidate is that close, or `word` is longer than 64 characters.
+ * - Compares the first 500 candidates.
  */
 export function closestName(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > comparedChars) return undefined;
@@ -23,8 +25,8 @@ export function closestName(word: string, candidates: Iterable<string>): string 
 }
 
 /**
- * Levenshtein's distance with neighbours that changed places as one change, one row of the table at a time; `limit` where
- * it is that or more. Cells further from the diagonal than that are not looked at.
+ * Levenshtein's distance, with a swap of neighbours as one change; `limit` if it is that or more. Keeps three rows of
+ * the table, and skips cells further from the diagonal than `limit`.
  */
 function editDistance(from: string, to: string, limit: number): number {
   const far = limit + 1;

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { json, type Response } from "../../../shared/http/response.ts";
 
 /**
- * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. An id comes back
- * in the answer, so it has an end.
+ * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. The length of
+ * ids is limited, as answers repeat them.
  */
 const Id = z.union([z.string().max(256), z.int()]);
 const Message = z.object({
@@ -16,7 +16,7 @@ const Message = z.object({
 
 export type Id = z.output<typeof Id>;
 export type Message = { id?: Id; method: string; params: Record<string, unknown> };
-/** A message that wants an answer. */
+/** A message that expects an answer. */
 export type RpcRequest = Message & { id: Id };
 
 export const errorCodes = {
@@ -32,11 +32,11 @@ export function readMessage(body: unknown): Message | undefined {
   return data && { method: data.method, params: data.params ?? {}, ...(data.id === undefined ? {} : { id: data.id }) };
 }
 
-/** The id of what is not a message, as far as it has one. */
+/** The id of an invalid message; null if it has none. */
 export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse(body).data?.id ?? null;
 
 export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });
 
-/** An error in place of a result; `data` is what programs read of it. */
+/** Builds an error response; `data` is for programs. */
 export const failure = (id: Id | null, code: number, message: string, status = 200, data?: unknown): Response =>
   json(status, { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });

@@ -1,14 +1,14 @@
 import type { Door } from "../../../shared/http/invoke.ts";
 
-/** What is read of a session or a stored envelope counts 1 of the rate limit for each of so many bytes. */
+/** Reading a session or a stored envelope costs 1 of the rate limit for each of these bytes. */
 const readBytesPerUnit = 32_768;
-/** What is written of them counts 1 for each of so many. */
+/** Writing one costs 1 of the rate limit for each of these bytes. */
 const writtenBytesPerUnit = 4_096;
 
 export const unitsToRead = (bytes: number): number => Math.floor(bytes / readBytesPerUnit);
 export const unitsToWrite = (bytes: number): number => Math.floor(bytes / writtenBytesPerUnit);
 
-/** What one request pays of its caller's rate limit, of the class `default`: 1 when it came, and what it comes to cost. */
+/** The charges of one request to the `default` rate limit: 1 on arrival, and further costs as they become known. */
 export class RequestCharges {
   readonly #door: Pick<Door, "authenticate" | "charge">;
   #paid = 1;
@@ -17,7 +17,7 @@ export class RequestCharges {
     this.#door = door;
   }
 
-  /** Pays `cost`; 429 where there is no room. What the request paid itself before takes no room from it. */
+  /** Pays `cost`; throws 429 if the limit has no room. Earlier payments of the same request do not reduce the room. */
   async pay(cost: number): Promise<void> {
     if (cost <= 0) return;
     const { id: principalId } = await this.#door.authenticate();

@@ -85,12 +85,12 @@ const authenticate = defineRoute({
   run: inPrograms,
 });
 
-/** What programs may do with their session: functions of code mode only. */
+/** The functions for a program's own session. Only programs can call them. */
 export const sessionRoutes: readonly Route[] = [get, end, authenticate];
 
 /**
- * The functions of a session, for the program whose session it is. It is read once at most, unless it was `loaded`
- * before, and written only where there is none to renew; both are paid for.
+ * Binds the session functions to a program's session. The session is read at most once, unless it was `loaded` before,
+ * and written only if there is none to renew. Both are charged.
  */
 export function bindSession(place: SessionPlace, purse: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);
@@ -120,7 +120,7 @@ async function read(place: SessionPlace, purse: RequestCharges): Promise<Session
   return session;
 }
 
-/** Programs that run at the same time may have begun it meanwhile, and filled it. */
+/** `saveSession` keeps the variables of a concurrent program that began the session first. */
 const begin = (place: SessionPlace, purse: RequestCharges): Promise<Session> =>
   saveSession(place, new Map(), (bytes) => purse.pay(unitsToWrite(bytes)));
 

@@ -15,19 +15,22 @@ import { typeOf } from "../interpreter/values.ts";
  */
 const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
-/** Uses within a second are one: programs in a row are not noted each. */
+/** Further uses within this time, in milliseconds, are not recorded, so that programs in a row cost one write. */
 const notedMs = 1_000;
-/** Whether a use that was noted at `usedAt` is as good as one at `now`. */
+/** Tells whether a use recorded at `usedAt` also counts for `now`. */
 const isNoted = (usedAt: number, now: number): boolean => usedAt + notedMs > now;
-/** How long a session lives after a use that was noted: an hour after every use, and no second longer. */
+/**
+ * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
+ * extra second gives that use a full hour too.
+ */
 const usedForMs = 3_600_000 + notedMs;
-/** How many sessions of a principal live at a time. */
+/** The number of sessions that a principal may have at a time. */
 const mostSessions = 100;
 
 const prefix = "s_";
 const List = z.record(z.string(), z.unknown());
 
-/** When each session was used last, by its name. */
+/** The last use of each session, by its name. */
 const listedIn = (item: Item | undefined): Map<string, number> =>
   new Map(
     Object.entries(List.parse(item ?? {})).flatMap(([name, usedAt]) =>
@@ -36,8 +39,8 @@ const listedIn = (item: Item | undefined): Map<string, number> =>
   );
 
 /**
- * Notes that a session was used at `now`, where its last use is not noted yet. Answers the sessions that
- * end by that, those that were not used for the longest time: of one principal no more than `mostSessions` live.
+ * Records a use of a session at `now`, unless a recent one is recorded. Returns the sessions that this ends: the least
+ * recently used ones beyond `mostSessions`.
  */
 async function noteUse(
   table: Table,
@@ -59,39 +62,39 @@ async function noteUse(
   return ended;
 }
 
-/** Takes a session from the list. */
+/** Removes a session from the list. */
 const unlist = async (table: Table, principalId: string, name: string): Promise<void> =>
   void (await table.attempt({ update: listKey(principalId), remove: [`${prefix}${name}`] }));
 
 /*
  * Access patterns
  *   the variables of a session   PRINCIPAL#<principal id> / SESSION#<SHA-256 of the session id, shortened>
- * An item costs what it holds each time it is written: when a session was used without a change of its variables
- * stands in the list of sessions.
+ * Writing an item costs in proportion to its size. So a use that changes no variables is recorded in the list of
+ * sessions, not in this item.
  */
 const keyOf = (principalId: string, name: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: `SESSION#${name}` });
 
-/** What a session goes by in the table: 132 bits of the hash. */
+/** The name of a session in the table: 132 bits of a hash. */
 const nameOf = (sessionId: string): string => createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
 export const sessionLimitBytes = 262_144;
-/** How much of what a program gives names is measured at most. */
+/** The total size of new variables that is measured exactly, in bytes. */
 const measuredBytes = 4 * sessionLimitBytes;
-/** How often variables are given to a session that other programs keep changing. */
+/** The number of attempts to save variables while other programs change the same session. */
 const mostAttempts = 10;
 
-/** Why a variable that a program made is not there any more. */
+/** The reason why a variable was dropped. */
 type DropReason = "secret" | "session_too_large";
 
 const StoredVariable = z.union([
   z.object({ value: z.unknown() }),
   z.object({ gone: z.enum(["secret", "session_too_large"]) }),
 ]);
-/** A variable as it is kept: its value, or why that is not. */
+/** A stored variable: its value, or the reason why it was dropped. */
 export type StoredVariable = { value: unknown } | { gone: DropReason };
 
 const Stored = z.object({
-  /** JSON, as values nest deeper than the table's own may. */
+  /** JSON, as values may nest deeper than items of the table. */
   variables: z.string(),
   created_at: z.string(),
   used_at: z.number(),
@@ -99,19 +102,19 @@ const Stored = z.object({
 });
 type Stored = z.output<typeof Stored>;
 
-/** Whose session it is, what the caller calls it, and the clock it lives by. */
+/** A session's owner and id, with the table and the clock. */
 export type SessionPlace = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
-/** A session as it is between two programs. */
+/** A session between two programs. */
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
-  /** To a second. */
+  /** Exact to a second. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
-  /** How much was read of the table for it. */
+  /** The bytes read from the table for the session. */
   bytes: number;
-  /** When its last use was noted; 0 where there is none. */
+  /** The time of the last recorded use in milliseconds; 0 if there is none. */
   usedAt: number;
 };
 
@@ -131,12 +134,12 @@ const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "us
   usedAt,
 });
 
-/** A session that no program left anything in. */
+/** An empty session that is not stored. */
 export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
 
 type Found = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
-/** The session as it is stored, in one round trip with the list of all of them. */
+/** Reads the stored session together with the list of sessions, in one round trip. */
 async function find({ table, principalId, sessionId, now }: SessionPlace): Promise<Found> {
   const name = nameOf(sessionId);
   const [item, list] = await table.getMany([keyOf(principalId, name), listKey(principalId)]);
@@ -146,15 +149,15 @@ async function find({ table, principalId, sessionId, now }: SessionPlace): Promi
   return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
 
-/** The session as the last program left it; one that was not used for an hour is as one that never was: empty. */
+/** Loads a session as the last program left it. An expired session is empty. */
 export async function loadSession(place: SessionPlace): Promise<Session> {
   const { stored, usedAt, isLive } = await find(place);
   return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };
 }
 
 /**
- * Keeps a session that was loaded for another hour; nothing where there is none. Its variables are not written again.
- * Answers the session as it is then.
+ * Renews a loaded session for an hour without writing its variables; does nothing if it was never used. Returns the
+ * renewed session.
  */
 export async function renewSession(place: SessionPlace, session: Session): Promise<Session> {
   const { table, principalId, now } = place;
@@ -172,14 +175,16 @@ const use = async (
   usedAt: number,
 ) => {
   const ended = await noteUse(table, principalId, { name: nameOf(sessionId), usedAt }, listed, now().getTime());
-  // What is not deleted here ends by itself within the hour.
+  // A failed deletion is ignored, as the item expires within the hour.
   await Promise.allSettled(ended.map((name) => table.attempt({ delete: keyOf(principalId, name) })));
 };
 
 /**
- * Begins a session or renews it, and gives variables their new values; those of programs that run at the same time
- * stay, and of one that both give a value the last is kept. `charge` is told before anything is written how many bytes
- * that is. Answers the session, with what had no room in it as gone.
+ * Begins or renews a session and saves variables.
+ * - Variables of concurrent programs are kept; of two values of one variable the last one wins.
+ * - `charge` receives the number of bytes before anything is written.
+ * - Returns the session; a variable without room is marked as dropped.
+ * - Throws 503 `busy` if other programs keep changing the session.
  */
 export async function saveSession(
   place: SessionPlace,
@@ -200,7 +205,7 @@ export async function saveSession(
     if (attempt === 1) await charge(stored.variables.length);
     const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
-    // The answer to our own write may have been lost, and the SDK have sent it again.
+    // The write may have succeeded before the SDK repeated it, if its first answer was lost.
     if (done.done || done.found["version"] === stored.version) {
       await use(place, listed, live ? usedAt : 0);
       return sessionOf(stored, stored.used_at);
@@ -220,10 +225,13 @@ export async function endSession({ table, principalId, sessionId }: SessionPlace
 const textOf = (variables: ReadonlyMap<string, StoredVariable>): string =>
   JSON.stringify(Object.fromEntries(variables));
 
-/** How much of the session's room a variable takes. */
+/** The bytes that a variable takes of the session's room. */
 const bytesOf = (name: string, kept: StoredVariable): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
 
-/** The variables with their changes, as far as there is room: what has none is noted as gone, as far as that has. */
+/**
+ * Applies changes as far as there is room. A value without room is replaced by a mark that it was dropped, if that
+ * fits.
+ */
 function merged(
   old: Map<string, StoredVariable>,
   changes: ReadonlyMap<string, StoredVariable>,
@@ -232,7 +240,7 @@ function merged(
   let bytes = [...variables].reduce((sum, [name, kept]) => sum + bytesOf(name, kept), 0);
   let measured = 0;
   const fits = (name: string, kept: StoredVariable): boolean => {
-    // Exact bytes take as long as the value is: of what cannot fit they are not asked.
+    // Measuring takes time in proportion to the value, so values that cannot fit are not measured exactly.
     const isHuge = "value" in kept && (measured > measuredBytes || sizeOf(kept.value).bytes > measuredBytes);
     const needed = isHuge ? Number.POSITIVE_INFINITY : bytesOf(name, kept);
     if (!isHuge) measured += needed;
@@ -248,22 +256,22 @@ function merged(
   return variables;
 }
 
-/** Why a variable is not there, for whoever asks for it. */
+/** The message for each reason why a variable was dropped. */
 export const reasonOf: Record<DropReason, string> = {
   secret:
     "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
   session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 
-/** The names a program may use: with the reason where the value is gone. */
+/** The names of all variables, each with the message if its value was dropped. */
 export const namesOf = ({ variables }: Session): Map<string, string | undefined> =>
   new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? reasonOf[kept.gone] : undefined]));
 
-/** The values that are there. */
+/** The variables that have a value. */
 export const valuesOf = ({ variables }: Session): Map<string, unknown> =>
   new Map([...variables].flatMap(([name, kept]) => ("value" in kept ? [[name, kept.value] as const] : [])));
 
-/** The variables that are there, as `auth.session.get` shows them. */
+/** The variables that have a value, as `auth.session.get` shows them. */
 export const shownVariables = ({ variables }: Session): { name: string; type: string; bytes: number }[] =>
   [...variables].flatMap(([name, kept]) =>
     "value" in kept ? [{ name, type: typeOf(kept.value), bytes: bytesOf(name, kept) }] : [],

@@ -8,7 +8,7 @@ import { matchIn, type DnsZone } from "./zone-match.ts";
 
 const maxAliases = 8;
 
-/** The addresses that a zone has of the hosts in these records. */
+/** The address records in the zone for the hosts that these records name. */
 function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
   const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
   return rrsets
@@ -22,7 +22,7 @@ function soaOfZone({ name, rrsets }: DnsZone, serial: number): Answer {
   return soaOf(name, first && "host" in first ? first.host : name, serial);
 }
 
-/** What a zone says; CNAMEs are followed as far as they stay in it. */
+/** Answers a question from a zone, following CNAMEs as long as they stay in the zone. */
 function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsReply {
   const answers: Answer[] = [];
   const soa = soaOfZone(zone, serial);
@@ -55,8 +55,8 @@ function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsRep
 }
 
 /**
- * Answers with authority for the zones that `zoneOf` finds: the closest one that encloses a name, with all its RRsets.
- * Their SOA is made up, with this serial. Names of no zone are refused.
+ * Answers authoritatively for the zones that `zoneOf` finds, which must return the closest enclosing zone with all its
+ * RRsets. SOA records are made up with this serial. Names outside of all zones are refused.
  */
 export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>, serial = 1): DnsAnswer {
   return async (question) => {

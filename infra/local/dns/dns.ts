@@ -9,9 +9,12 @@ import { recordsOfHost, zoneOfHost } from "./reverse.ts";
 import { startDnsServer } from "./server.ts";
 
 export type LocalDns = {
-  /** Where the zones of all accounts are, and the hosts and addresses that are none of them, for `dig @127.0.0.1 -p <port>`. */
+  /**
+   * The port of the server for all accounts' zones and for the hosts and addresses outside of them, as in `dig
+   * @127.0.0.1 -p <port>`.
+   */
   port: number;
-  /** What points the product's resolver at these servers. */
+  /** The environment variables that point the product's resolver at these servers. */
   environment: { DNS_ROOTS: string; DNS_KNOWN: string };
   stop: () => Promise<void>;
 };
@@ -19,8 +22,10 @@ export type LocalDns = {
 type Options = { table: Table; port: number; onError: (what: string, error: unknown) => void };
 
 /**
- * The DNS on this machine: one server that is authoritative for the zones in the table, and one that plays the root
- * and all registries, by what the embedded registry has delegated, and the providers of addresses with their names.
+ * Starts the DNS of this machine:
+ * - a server that is authoritative for the zones in the table
+ * - a server that acts as the root and all registries, with the delegations of the embedded registry, and as the
+ *   providers of IP addresses
  */
 export async function startLocalDns({ table, port, onError }: Options): Promise<LocalDns> {
   const failed = (error: unknown): void => onError("dns", error);
@@ -52,7 +57,9 @@ export async function startLocalDns({ table, port, onError }: Options): Promise<
   }
 }
 
-/** The local DNS where it is what the product uses; its resolver asks nobody else then. Otherwise there is no port. */
+/**
+ * Starts the local DNS if the product uses it, and points the resolver at it alone; otherwise the port is undefined.
+ */
 export async function openDns(options: Options): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
   if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
   const dns = await startLocalDns(options);

@@ -4,12 +4,12 @@ import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
-/** The records of one name and type that a server here can have: those of customers' zones, and names of addresses. */
+/** The records of one name and type as served here: of customers' zones, and PTR records of addresses. */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
 const longestStringBytes = 255;
 
-/** A text as character-strings (RFC 1035 §3.3.14), one at least. */
+/** Splits a text into one or more character-strings (RFC 1035 §3.3.14). */
 function characterStrings(text: string): Buffer[] {
   const bytes = Buffer.from(text);
   const count = Math.max(1, Math.ceil(bytes.length / longestStringBytes));
@@ -42,13 +42,13 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
   }
 }
 
-/** The records of an RRset for the wire, under another name where a wildcard stands for it. */
+/** Converts an RRset to wire records. `owner` replaces the name of a wildcard. */
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 
 /**
- * The SOA of a zone that has no secondaries, so that nobody compares its serial: it is what a "no" is kept by, for a
- * minute (RFC 2308 §5).
+ * Makes the SOA of a zone. The zone has no secondaries, so nobody compares its serial. Resolvers cache negative answers
+ * for a minute (RFC 2308 §5).
  */
 export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
   name: zone === "" ? "." : zone,

@@ -6,15 +6,15 @@ import type { DnsAnswer } from "./respond.ts";
 const ttl = 60;
 
 type Registry = {
-  /** The nameservers of a name that is delegated. */
+  /** The nameservers of a delegated name; undefined or empty for other names. */
   delegationOf: (name: string) => Promise<readonly string[] | undefined>;
-  /** What there is of a name that is not delegated, and not below one that is. */
+  /** The records of a name that is neither delegated nor below a delegated one. */
   recordsOf?: (name: string) => Promise<readonly ServedRRset[]>;
 };
 
 /**
- * The root and all registries in one: what is delegated is referred to its nameservers, and of the rest nothing exists
- * but the records of `recordsOf`.
+ * Acts as the root and all registries in one: refers delegated names to their nameservers. Of all other names only the
+ * records of `recordsOf` exist.
  */
 export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
   return authoritative(async (name) => {

@@ -3,7 +3,7 @@ import { encode, type Answer, type RecordType } from "dns-packet";
 import { ourEdns, rcode, readMessage, type Message } from "../../../shared/dns/message.ts";
 import { wireName } from "../../../shared/dns/wire-name.ts";
 
-/** What a server says of a question; the sections of RFC 1035 §4.1. */
+/** A server's reply to a question, in the sections of RFC 1035 §4.1. */
 export type DnsReply = {
   rcode: number;
   isAuthoritative: boolean;
@@ -12,7 +12,7 @@ export type DnsReply = {
   additionals: readonly Answer[];
 };
 
-/** A reply that is nothing but its response code. */
+/** A reply with only a response code. */
 export const bareReply = (rcode: number): DnsReply => ({
   rcode,
   isAuthoritative: false,
@@ -27,7 +27,7 @@ const recursionDesiredBit = 1 << 8;
 
 const knownClasses: ReadonlySet<string> = new Set(["IN", "CS", "CH", "HS", "ANY"]);
 
-/** The question as it came, its case too; none where `dns-packet` could not write what it read. */
+/** The question to repeat in the answer, in its original case; none if `dns-packet` could not encode it. */
 function echoOf({ questions }: Message): { name: string; type: RecordType; class: "IN" }[] {
   const [question] = questions;
   if (!question || questions.length > 1) return [];
@@ -54,8 +54,9 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 }
 
 /**
- * A reply in wire format in at most so many bytes: without its additional records if they are too much, or cut off
- * (TC, RFC 2181 §9) to nothing. The addresses in a referral are no extra: without them it may lead nowhere (RFC 9471).
+ * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records, or else is truncated to nothing
+ * (TC, RFC 2181 §9). The addresses in a referral are never dropped alone, as the referral may be useless without them
+ * (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {
   const isReferral = !reply.isAuthoritative && reply.authorities.length > 0;
@@ -66,15 +67,15 @@ function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer 
   return encodeOne(query, { ...reply, answers: [], authorities: [], additionals: [] }, true);
 }
 
-/** The reply to bytes of which nothing but the id can be read. */
+/** The reply to a message of which only the id can be read. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
-/** What is asked, of class IN: a name as `wireName` gives it, and a type by its mnemonic or `UNKNOWN_<number>`. */
+/** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */
 export type DnsQuestion = { name: string; type: string };
 
 export type DnsAnswer = (question: DnsQuestion) => Promise<DnsReply>;
 
-/** Types that ask for more than records of a name: transfers, and those of the protocol itself. */
+/** Types that do not ask for records of a name: transfers, and types of the protocol itself. */
 const refusedTypes: ReadonlySet<string> = new Set([
   "OPT",
   "TKEY",
@@ -107,13 +108,16 @@ function maxBytesOf({ edns }: Message, by: "udp" | "tcp"): number {
 
 export type Responding = {
   answer: DnsAnswer;
-  /** Told what `answer` threw; the asker gets SERVFAIL. */
+  /** Receives the errors of `answer`; the client gets SERVFAIL. */
   onError?: (error: unknown) => void;
 };
 
 /**
- * The response to one message as it came; none to what is a response itself or has no id. Malformed ones get FORMERR,
- * other things than a question NOTIMP, other classes than IN REFUSED. Never rejects.
+ * Answers one message. Never rejects.
+ * - No answer: a message that is a response itself, or has no id.
+ * - FORMERR: malformed messages.
+ * - NOTIMP: anything else than a query.
+ * - REFUSED: other classes than IN.
  */
 export async function respondTo(
   bytes: Buffer,

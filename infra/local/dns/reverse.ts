@@ -10,8 +10,8 @@ import type { DnsZone } from "./zone-match.ts";
 
 /*
  * Access patterns
- *   what somebody set as the name of an address          PTR#<ip> / PTR
- *   what somebody set of a name: its addresses, its TXT  RDNS#<name> / PTR
+ *   the name that was set for an address                 PTR#<ip> / PTR
+ *   the addresses and the TXT that were set for a name   RDNS#<name> / PTR
  *   the name of an address of the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
  *   the address of the stock that has a name             RDNS#<name> / HOLDER written in shared/dedicated-ips
  */
@@ -29,23 +29,23 @@ const StockName = z.object({ ip: z.string() });
 const ttl = 60;
 const setup = "_setup.";
 
-/** What the public DNS on this machine says of an address. */
+/** The reverse DNS of an address on this machine. */
 export type ReverseDns = {
   /** In its canonical spelling. */
   ip: string;
   rdns: string | null;
-  /** Whether the name leads to the address, unless it is in a domain that is delegated. */
+  /** Whether the name resolves to the address, unless the name is in a delegated domain. */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */
   txt: string | null;
 };
 
-/** What to set; an absent `txt` stays what it is, and null takes it away. */
+/** A change of reverse DNS. An absent `txt` keeps the text, null removes it. */
 export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
 
 const none: Host = { version: 0, ips: [], txt: null };
 
-/** The write that makes a host be so; one of which nothing is left goes. */
+/** The write that stores a host, or deletes one without addresses and text. */
 function hostWrite(name: string, before: Host, after: Omit<Host, "version">): Write {
   const condition = before.version === 0 ? ("absent" as const) : { version: before.version };
   if (after.ips.length === 0 && after.txt === null) {
@@ -56,7 +56,7 @@ function hostWrite(name: string, before: Host, after: Omit<Host, "version">): Wr
   return { put: { ...hostKey(name), ...after, version: before.version + 1 }, if: condition };
 }
 
-/** The write that makes an address be called so, or nothing of its own. */
+/** The write that sets the name of an address, or removes it. */
 function pointerWrite(ip: string, version: number | undefined, rdns: string | null): Write {
   if (rdns === null) {
     return version === undefined
@@ -68,8 +68,8 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 }
 
 /**
- * Plays the provider of an address and the owner of a host: names the address, as a PTR record, or takes its name away.
- * With `forward` the name leads to the address. What the name before led to the address does so no more.
+ * Sets or removes the PTR record of an address, as its provider and the owner of the host would. With `forward` the
+ * name resolves to the address; the former name stops resolving to it.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {
@@ -91,21 +91,21 @@ export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: 
   });
 }
 
-/** The name of an address: what somebody set, or else what it is called in the operator's stock. */
+/** The name of an address: the one that was set, or else the one in the operator's stock. */
 async function nameOf(table: Table, ip: string): Promise<string | undefined> {
   const [pointer, stock] = await table.getMany([pointerKey(ip), stockKey(ip)]);
   if (pointer) return Pointer.parse(pointer).rdns;
   return stock && Stock.parse(stock).rdns;
 }
 
-/** The addresses and the text of a host: what somebody set, or else what the operator's stock has. */
+/** The addresses and the text of a host: those that were set, or else those in the operator's stock. */
 async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">> {
   const [host, stock] = await table.getMany([hostKey(name), stockNameKey(name)]);
   if (host) return Host.parse(host);
   return stock ? { ips: [StockName.parse(stock).ip], txt: null } : none;
 }
 
-/** What is said of an address, which is in its canonical spelling. */
+/** Reads the reverse DNS of an address in its canonical spelling. */
 export async function readReverseDns(table: Table, ip: string): Promise<ReverseDns> {
   const rdns = await nameOf(table, ip);
   if (rdns === undefined) return { ip, rdns: null, forward: false, txt: null };
@@ -120,7 +120,7 @@ const addressSet = (name: string, type: "A" | "AAAA", ips: readonly string[]): S
   data: ips.map((address) => ({ type, address })),
 });
 
-/** The records of the name of an address, of a host, or of a host's `_setup`; none for other names. */
+/** The records of an address's reverse name, of a host, or of a host's `_setup` name; none for other names. */
 export async function recordsOfHost(table: Table, name: string): Promise<ServedRRset[]> {
   const ip = addressAt(name);
   if (ip !== undefined) {
@@ -136,7 +136,7 @@ export async function recordsOfHost(table: Table, name: string): Promise<ServedR
   return [addressSet(name, "A", four), addressSet(name, "AAAA", six)].filter(({ data }) => data.length > 0);
 }
 
-/** What a server that has no zone of a name can answer of it: undefined where nothing is known of the name. */
+/** The records of a name outside of all zones, as a zone; undefined if there are none. */
 export async function zoneOfHost(table: Table, name: string): Promise<DnsZone | undefined> {
   const rrsets = await recordsOfHost(table, name);
   return rrsets.length > 0 ? { name: "", rrsets } : undefined;

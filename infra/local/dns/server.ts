@@ -6,16 +6,16 @@ import { framed } from "../../../shared/dns/transport.ts";
 import { type Responding, respondTo } from "./respond.ts";
 
 export type DnsServerOptions = Responding & {
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   port: number;
-  /** The port to try when this one is somebody else's, such as `freePort`; without it, that is an error. */
+  /** Returns the next port to try when this one is in use, such as `freePort`; without it a used port is an error. */
   onBusyPort?: () => Promise<number>;
-  /** How long a connection may be silent. */
+  /** The longest time that a connection may be idle. */
   idleTimeoutMs?: number;
 };
 
 export type DnsServer = {
-  /** Of UDP and of TCP. */
+  /** The port of both UDP and TCP. */
   port: number;
   /** Stops answering and closes all connections. */
   stop: () => Promise<void>;
@@ -26,7 +26,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** A client that asks on without reading the answers loses its connection when so much waits for it. */
+/** A client that does not read its answers is disconnected when this much is waiting for it. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {
@@ -54,7 +54,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
       return await bindBoth(port);
     } catch (error) {
       if (!isBusy(error) || tries === maxTries) throw error;
-      // A free port of TCP that is taken with UDP: the kernel gives another one.
+      // The port is free for TCP but not for UDP: ask the kernel for another.
       if (port === 0) continue;
       if (!onBusyPort) throw error;
       port = await onBusyPort();
@@ -62,7 +62,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
   }
 }
 
-/** Answers the messages of a connection in their order (RFC 7766 §6.2.1), and reads on when it has. */
+/** Answers the messages of a connection in order (RFC 7766 §6.2.1), and reads the next data only when that is done. */
 function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: number): void {
   let received = Buffer.alloc(0);
   async function take(chunk: Buffer): Promise<void> {
@@ -86,13 +86,13 @@ function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: 
       () => void socket.destroy(),
     );
   });
-  // The end is told of even while paused.
+  // The `end` event arrives even while the socket is paused, so wait for the answers.
   socket.on("end", () => void work.then(() => socket.end()));
 }
 
 /**
- * A DNS server on 127.0.0.1, by UDP and TCP on the same port. Rejects when the port cannot be had, with the error of
- * node:net or node:dgram.
+ * Starts a DNS server on 127.0.0.1, by UDP and TCP on the same port. Rejects with the error of node:net or node:dgram
+ * if the port is not available.
  */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const { answer, onError, idleTimeoutMs = 10_000 } = options;

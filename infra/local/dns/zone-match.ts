@@ -1,21 +1,24 @@
 import { isWithin, lineOf } from "../../../shared/dns/wire-name.ts";
 import type { ServedRRset } from "./records-wire.ts";
 
-/** A zone with all it holds. */
+/** A zone with all its records. */
 export type DnsZone = { name: string; rrsets: readonly ServedRRset[] };
 
-/** What a zone has for a name and type. `rrset` may be a wildcard's: its records are the asked name's then. */
+/**
+ * The result of looking a name and type up in a zone. `rrset` may belong to a wildcard; its records then count for the
+ * name in question.
+ */
 export type Match =
   | { kind: "delegation"; rrset: ServedRRset }
   | { kind: "alias"; rrset: ServedRRset; target: string }
   | { kind: "data"; rrset: ServedRRset }
   | { kind: "apex_soa" | "none" | "absent" };
 
-/** Whether there is such a name: it has records, or a name below it has (RFC 4592 §2.2.2). */
+/** Tells whether a name exists: it has records, or a name below it has (RFC 4592 §2.2.2). */
 const exists = ({ name: apex, rrsets }: DnsZone, name: string): boolean =>
   name === apex || rrsets.some((rrset) => isWithin(rrset.name, name));
 
-/** The name whose records answer: itself, or the wildcard under its closest encloser (RFC 4592 §3.3.1). */
+/** The name whose records answer: the name itself, or the wildcard under its closest encloser (RFC 4592 §3.3.1). */
 function sourceOf(zone: DnsZone, name: string): string | undefined {
   if (exists(zone, name)) return name;
   const encloser = lineOf(name).findLast((ancestor) => isWithin(ancestor, zone.name) && exists(zone, ancestor));
@@ -23,7 +26,10 @@ function sourceOf(zone: DnsZone, name: string): string | undefined {
   return exists(zone, wildcard) ? wildcard : undefined;
 }
 
-/** The highest delegation at or above a name, below the apex. The DS at it is the parent's to answer (RFC 4035 §3.1.4.1). */
+/**
+ * The highest delegation at or above a name and below the apex. A DS record at the cut belongs to the parent (RFC 4035
+ * §3.1.4.1).
+ */
 function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: string): ServedRRset | undefined {
   const line = lineOf(name).filter((ancestor) => ancestor !== apex && isWithin(ancestor, apex));
   const candidates = type === "DS" ? line.filter((ancestor) => ancestor !== name) : line;
@@ -31,7 +37,7 @@ function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: strin
   return rrsets.find((rrset) => rrset.name === cut && rrset.type === "NS");
 }
 
-/** Finds what a zone says of a name within it (RFC 1034 §4.3.2, step 3). */
+/** Looks up a name in a zone that encloses it (RFC 1034 §4.3.2, step 3). */
 export function matchIn(zone: DnsZone, name: string, type: string): Match {
   const delegation = delegationOf(zone, name, type);
   if (delegation) return { kind: "delegation", rrset: delegation };
@@ -39,7 +45,7 @@ export function matchIn(zone: DnsZone, name: string, type: string): Match {
   if (source === undefined) return { kind: "absent" };
   if (type === "SOA" && name === zone.name) return { kind: "apex_soa" };
   const own = zone.rrsets.filter((rrset) => rrset.name === source && rrset.data.length > 0);
-  // RFC 8482 §4.1: one RRset is answer enough.
+  // RFC 8482 §4.1: a query for ANY may be answered with one RRset.
   const asked = own.find((rrset) => rrset.type === type || type === "ANY");
   if (asked) return { kind: "data", rrset: asked };
   const aliases = own.flatMap((rrset) =>

@@ -10,35 +10,38 @@ import type { Item } from "../../../shared/table/writes.ts";
 import type { Deliver } from "./event-source.ts";
 
 /*
- * The table's stream, on one machine: the embedded engine's own slows every write down. A row bears the time
- * of its request but appears with the commit, up to a request's longest life later, so what was read once is read
- * again: the last second by every poll, the last half minute by a sweep every ten seconds.
+ * Replaces the table's stream on one machine, as the embedded engine's own stream slows down every write. A row holds
+ * the time of its request but appears with the commit, which may be later by a request's longest duration. So rows are
+ * read again: the last second by every poll, the last half minute by a sweep every ten seconds.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
 const sweepMs = 10_000;
 const batchSize = 100;
 
-/** What `$DATA_DIR/change-feed.json` holds: all changes before `swept_at_ms` less the overlap are delivered, and so are `ids`. */
+/**
+ * The content of `$DATA_DIR/change-feed.json`. All changes before `swept_at_ms` minus the overlap are delivered, and so
+ * are `ids`.
+ */
 const State = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type State = z.output<typeof State>;
 
 export type ChangeFeedOptions = {
   table: Table;
-  /** Where it keeps how far it is. */
+  /** The file that stores the feed's progress. */
   file: string;
   deliver: Deliver;
   now?: () => number;
 };
 
 export type ChangeFeed = {
-  /** Delivers the changes of all accounts that were not delivered yet, each account's in order; one poll at a time. */
+  /** Delivers the undelivered changes of all accounts, in order for each account. Only one poll may run at a time. */
   poll: () => Promise<void>;
-  /** Lets the batch at work finish and no other one begin. */
+  /** Finishes the current batch and begins no other. */
   stop: () => void;
 };
 
-/** The feed that goes on where the one before it, on the same file, left off; the first one begins at the beginning. */
+/** Opens a feed that continues from the progress in its file, or from the beginning without one. */
 export async function openChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { table, file, deliver, now = Date.now } = options;
   const kept = await readState(file);
@@ -93,7 +96,9 @@ const idOf = ({ SK }: Item): string => SK.split("#").at(-1) ?? SK;
 /** The instant in a UUIDv7, in milliseconds. */
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-/** A file that is not there or cannot be read means to begin at the beginning: twice is better than not at all. */
+/**
+ * Reads the progress. A missing or unreadable file restarts from the beginning: delivering twice is better than never.
+ */
 async function readState(file: string): Promise<State> {
   try {
     return State.parse(JSON.parse(await readFile(file, "utf8")));

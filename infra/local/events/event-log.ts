@@ -8,20 +8,20 @@ import type { EventPublisher } from "../../../shared/providers/events/events.ts"
 
 const rotateBytes = 10 * 1024 * 1024;
 
-/** A file of JSON lines that stays under about 20 MB: what is full becomes `<file>.1`, and the one before that goes. */
+/** A file of JSON lines that stays under about 20 MB. A full file becomes `<file>.1` and replaces the one before. */
 type NdjsonLog = {
   append: (values: readonly unknown[]) => Promise<void>;
-  /** All lines, oldest first. A line that a crash cut off is passed over. */
+  /** Reads all lines, oldest first. A line cut off by a crash is skipped. */
   read: () => Promise<unknown[]>;
 };
 
-/** The log in a file, which is made, mode 0600, by the first line. */
+/** Opens the log in a file. The first line creates the file with mode 0600. */
 export function ndjsonLog(file: string, { limitBytes = rotateBytes }: { limitBytes?: number } = {}): NdjsonLog {
   return {
     append: async (values) => {
       if (values.length === 0) return;
       if ((await sizeOf(file)) >= limitBytes) await rename(file, `${file}.1`);
-      // The line break first: after a line that a crash cut off the next one is whole.
+      // The line break comes first, so that the line after one cut off by a crash is intact.
       await appendFile(file, values.map((value) => `\n${JSON.stringify(value)}`).join(""), { mode: 0o600 });
     },
     read: async () => {
@@ -60,7 +60,7 @@ function parseLine(line: string): unknown[] {
   }
 }
 
-/** What `$DATA_DIR/events.ndjson` holds of an event. */
+/** An event in `$DATA_DIR/events.ndjson`. */
 export const PublishedEvent = z.looseObject({
   id: z.string(),
   type: z.string(),
@@ -72,10 +72,10 @@ export const PublishedEvent = z.looseObject({
 });
 export type PublishedEvent = z.output<typeof PublishedEvent>;
 
-/** A change that was given up after its retries. */
+/** A change that could not be delivered, after all its retries. */
 export const DeadLetter = z.object({
   at: z.string(),
-  /** Where the change's row is. */
+  /** The key of the change's row. */
   pk: z.string(),
   sk: z.string(),
   reason: z.string(),
@@ -88,7 +88,7 @@ export const eventsIn = (dataDir: string): NdjsonLog => ndjsonLog(join(dataDir, 
 /** The dead letters of a data folder. */
 export const deadLettersIn = (dataDir: string): NdjsonLog => ndjsonLog(join(dataDir, "dead-letters.ndjson"));
 
-/** Those of a log's lines that are what they should be, newest first. */
+/** The valid lines of a log, newest first. */
 export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema: S): Promise<z.output<S>[]> =>
   (await read())
     .flatMap((line) => {
@@ -98,12 +98,12 @@ export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema:
     .toReversed();
 
 type Hooks = {
-  /** Hears of every event once it is in the log; when it rejects, the event counts as not published. */
+  /** Called with every event after it is logged; if it rejects, the event counts as not published. */
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
   onError?: (what: string, error: unknown) => void;
 };
 
-/** The event bus of one machine: a log that `/_local/events` shows, and one listener. */
+/** The event bus of one machine: a log, shown at `/_local/events`, and one listener. */
 export function embeddedPublisher(events: NdjsonLog, { onEvent, onError }: Hooks = {}): EventPublisher {
   return async (published) => {
     try {

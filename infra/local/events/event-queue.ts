@@ -7,13 +7,13 @@ import { PublishedEvent } from "./event-log.ts";
 export const QueuedEvent = PublishedEvent.omit({ published_at: true });
 export type QueuedEvent = ReturnType<typeof QueuedEvent.parse>;
 
-/** What the bus still has to hand over: a file per event, so that it outlives the process. */
+/** The events that the bus has not handed over yet, one file for each, so that they survive a restart. */
 export type EventQueue = {
-  /** Takes an event; one that is in it already is in it once. */
+  /** Adds an event; adding it again has no effect. */
   put: (event: { id: string }) => Promise<void>;
   /** The ids of all events, oldest first. */
   ids: () => Promise<string[]>;
-  /** Throws when it is not there, or no event. */
+  /** Throws if the event is missing or invalid. */
   read: (id: string) => Promise<QueuedEvent>;
   remove: (id: string) => Promise<void>;
 };

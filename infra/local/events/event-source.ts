@@ -7,19 +7,19 @@ import type { DeadLetter } from "./event-log.ts";
 
 export type EventSourceOptions = {
   handler: (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
-  /** Takes what was given up. A rejection of it leaves the record undelivered. */
+  /** Stores a record that was given up. If it rejects, the record counts as undelivered. */
   onDeadLetter: (letter: DeadLetter) => Promise<void>;
   retries?: number;
-  /** Before the first retry; it doubles from one to the next. */
+  /** The delay before the first retry; it doubles with each retry. */
   retryDelayMs?: number;
 };
 
-/** Brings rows to the handler, in their order; resolves when each was taken or is a dead letter. */
+/** Delivers rows to the handler in order; resolves when each was handled or is a dead letter. */
 export type Deliver = (rows: readonly Item[]) => Promise<void>;
 
 /**
- * A stream's event source mapping with bisection, partial batch responses, bounded retries and a destination for
- * what failed, done in this process: rows become the INSERT records of a DynamoDB stream.
+ * Runs a stream's event source mapping in this process, with bisection, partial batch responses, bounded retries and
+ * dead letters. Rows become the INSERT records of a DynamoDB stream.
  */
 export function eventSource(options: EventSourceOptions): Deliver {
   return (rows) => deliver(rows.map(recordOf), options);
@@ -28,7 +28,7 @@ export function eventSource(options: EventSourceOptions): Deliver {
 async function deliver(records: readonly DynamoDBRecord[], options: EventSourceOptions): Promise<void> {
   const { handler, onDeadLetter, retries = 6, retryDelayMs = 50 } = options;
   let left = records;
-  /** How often the record that failed last was tried. */
+  /** The number of failed attempts at the first remaining record. */
   let tries = 0;
   while (left.length > 0) {
     const { failedAt, threw, reason } = await invoke(handler, left);
@@ -52,13 +52,13 @@ async function deliver(records: readonly DynamoDBRecord[], options: EventSourceO
 
 type Outcome = { failedAt: number | undefined; threw: boolean; reason: string };
 
-/** Where a batch failed: nowhere, at the lowest record the handler names, or at its first when it threw. */
+/** Calls the handler. `failedAt` is the first record it names as failed, 0 if it threw, and undefined on success. */
 async function invoke(handler: EventSourceOptions["handler"], records: readonly DynamoDBRecord[]): Promise<Outcome> {
   try {
     const { batchItemFailures } = await handler({ Records: [...records] });
     const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
     const at = records.findIndex(({ dynamodb }) => failed.has(dynamodb?.SequenceNumber ?? ""));
-    // Lambda takes a batch for failed as a whole when it does not know what the handler names.
+    // Lambda considers the whole batch failed if the handler names an unknown record.
     const failedAt = failed.size === 0 ? undefined : Math.max(at, 0);
     return { failedAt, threw: false, reason: "could not be read or published" };
   } catch (error) {
@@ -73,7 +73,7 @@ const letterOf = (record: DynamoDBRecord | undefined, reason: string): DeadLette
   reason,
 });
 
-/** A stream's record of a new row. The row's own place in the order serves as sequence number. */
+/** Converts a new row to a stream record. Its position in the batch serves as sequence number. */
 function recordOf(row: Item, index: number): DynamoDBRecord {
   const { PK, SK } = row;
   return {
@@ -91,6 +91,6 @@ function recordOf(row: Item, index: number): DynamoDBRecord {
   };
 }
 
-/** A change's row holds strings and numbers; whatever else there is arrives as text that says what it was. */
+/** Converts an attribute. A change's row holds only strings and numbers; anything else becomes its JSON text. */
 const attributeOf = (value: unknown): AttributeValue =>
   typeof value === "number" ? { N: String(value) } : { S: typeof value === "string" ? value : JSON.stringify(value) };

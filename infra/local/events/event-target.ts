@@ -12,26 +12,26 @@ import { type Poller, startPoller } from "./poller.ts";
 type Lane = { waiting: string[]; running: number };
 
 type LanesOptions = {
-  /** How many run at a time. */
+  /** The number of tasks that may run at the same time. */
   atOnce: number;
-  /** How many of them may be in one lane. */
+  /** The number of them that may be of one lane. */
   perLane: number;
   /** Must not reject. */
   run: (id: string) => Promise<void>;
 };
 
 type Lanes = {
-  /** Has it run as soon as there is a place; what waits or runs already is not taken twice. */
+  /** Queues a task to run as soon as there is a slot; a task that waits or runs already is ignored. */
   add: (lane: string, id: string) => void;
   /** The ids that wait or run. */
   ids: () => ReadonlySet<string>;
-  /** Begins nothing more; resolves when what runs has ended. */
+  /** Starts no more tasks; resolves when the running ones have ended. */
   stop: () => Promise<void>;
 };
 
 /**
- * Work that waits in lanes: in order within a lane, the lanes in turn, and the next as soon as one has ended. A lane with
- * much to do, or with work that does not end, holds up no other.
+ * Runs tasks that wait in lanes: in order within a lane, and taking turns between lanes. A lane with many or slow tasks
+ * does not block the others.
  */
 export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
   const lanes = new Map<string, Lane>();
@@ -56,7 +56,7 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
       if (isStopping || running.size >= atOnce) return;
       const id = lane.running < perLane ? lane.waiting.shift() : undefined;
       if (id === undefined) continue;
-      // To the end of the row, where this loop comes to it once more after all the others.
+      // Moves the lane to the end, where this loop reaches it again after all others.
       lanes.delete(name);
       lanes.set(name, lane);
       begin(name, lane, id);
@@ -83,26 +83,28 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
 export type EventTargetOptions = {
   queue: EventQueue;
   handler: (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
-  /** Hears, with the last reason, of an event that was given up. A rejection of it leaves the event in the queue. */
+  /** Receives an event that was given up, with the last error. If it rejects, the event stays in the queue. */
   onGivenUp: (event: QueuedEvent, reason: string) => Promise<void>;
   onError: (error: unknown) => void;
-  /** How many events the handler has at a time. */
+  /** The number of events that may be handled at the same time. */
   atOnce?: number;
-  /** How many of them may be of one account. */
+  /** The number of them that may be of one account. */
   perAccount?: number;
   retries?: number;
-  /** Before the first retry; it doubles from one to the next. */
+  /** The delay before the first retry; it doubles with each retry. */
   retryDelayMs?: number;
 };
 
-/** Between two looks for events that another process put into the queue. */
+/** The interval for checking the queue, as other processes may add events to it. */
 const idleMs = 10_000;
 
 /**
- * A rule's target, done in this process: the handler is called with every event of the queue, many at a time, so
- * that a slow one holds up no other, but few of one account, so that none has all the places; and again when it
- * fails. An event leaves the queue when it is dealt with: one that a crash interrupts comes again. `stop` waits for
- * the calls at hand.
+ * Runs a rule's target in this process: calls the handler with every event of the queue.
+ * - Many events are handled at the same time, so that a slow one blocks no other, but few of one account, so that no
+ *   account takes all slots.
+ * - A failed event is retried. A handled one leaves the queue, so that an event interrupted by a crash is handled
+ *   again.
+ * - `stop` waits for running calls.
  */
 export function startEventTarget(options: EventTargetOptions): Poller {
   const { queue, onError, atOnce = 32, perAccount = 4 } = options;
@@ -110,14 +112,14 @@ export function startEventTarget(options: EventTargetOptions): Poller {
   const lanes = openLanes({
     atOnce,
     perLane: perAccount,
-    // What could not be handed over stays in the queue for the next look.
+    // An event that could not be handed over stays in the queue until the next check.
     run: (id) => handOver(id, options, stopping.signal).catch(onError),
   });
   const poller = startPoller({
     idleMs,
     onError,
     work: async () => {
-      // Before the queue is read: what ends meanwhile is not begun again.
+      // Copied before the queue is read, so that an event that finishes in between is not started again.
       const before = new Set(lanes.ids());
       for (const id of await queue.ids()) {
         if (stopping.signal.aborted) return;
@@ -135,7 +137,7 @@ export function startEventTarget(options: EventTargetOptions): Poller {
   };
 }
 
-/** The account of an event; an event that cannot be read has an account of its own. */
+/** The account of an event; an unreadable event counts as an account of its own. */
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
@@ -153,7 +155,7 @@ async function handOver(id: string, options: EventTargetOptions, stopping: Abort
   }
 }
 
-/** Why the handler failed; undefined when it did not. */
+/** Calls the handler and returns the message of its error; undefined on success. */
 async function call(handler: EventTargetOptions["handler"], event: QueuedEvent): Promise<string | undefined> {
   try {
     await handler(envelopeOf(event));
@@ -163,7 +165,7 @@ async function call(handler: EventTargetOptions["handler"], event: QueuedEvent):
   }
 }
 
-/** An event as EventBridge hands it to a function. */
+/** Wraps an event as EventBridge passes it to a function. */
 const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> => ({
   version: "0",
   id: event.id,
@@ -176,15 +178,15 @@ const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> =
   detail: event,
 });
 
-/** Whether the rule of a worker on the deployed bus hands it events of a type. */
+/** Tells whether a worker's rule on the deployed bus matches an event type. */
 function wants(name: string, type: string): boolean {
   const source = workers.find((worker) => worker.name === name)?.source;
   return typeof source === "object" && "events" in source && source.events !== "all" && source.events.includes(type);
 }
 
 /**
- * Calls every worker that wants an event, as the rules of the deployed bus do. When one of them fails, all are
- * called again, which they are ready for.
+ * Calls every worker whose rule matches an event, as the deployed bus does. If one fails, all are called again; workers
+ * tolerate repeated events.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);

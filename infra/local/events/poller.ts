@@ -1,38 +1,40 @@
-/** Work that is done again and again. */
+/** A task that is repeated. */
 export type Poller = {
-  /** Has the work done soon; many calls in the meantime are one. */
+  /** Runs the work soon; several calls before that count as one. */
   wake: () => void;
-  /** Resolves when the work at hand is done and none follows. */
+  /** Stops; resolves when the current run has ended. */
   stop: () => Promise<void>;
 };
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** How long it rests after a run, unless it is woken. In milliseconds. */
+  /** The time until the next run in milliseconds, unless woken earlier. */
   idleMs: number;
-  /** How long it rests after each time, as a multiple of what that took, a second at most; 4 if not said. */
+  /** The minimum pause after a run as a multiple of the run's duration, a second at most; 4 by default. */
   restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
-/** What comes in after a long time's work must not wait as long again. */
+/** The longest minimum pause: after a long run new work must not wait as long again. */
 const longestRestMs = 1_000;
 
-/** How long to rest after work that took `tookMs`: `ratio` times as long, from a tenth of a second to a second. */
+/** The minimum pause after work that took `tookMs`: `ratio` times as long, from 0.1 to 1 second. */
 export const restAfter = (tookMs: number, ratio: number): number =>
   Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
 /**
- * Does the work at once, when woken, and else every `idleMs`. After each time it rests, four times as long as that
- * took, so that short work never has more than a fifth of the process, but a second at most, so that what comes in
- * meanwhile is not late. A rejection is reported, and work goes on.
+ * Runs the work at once, when woken, and otherwise every `idleMs`.
+ * - After each run it pauses four times as long as the run took, so that short work takes at most a fifth of the
+ *   process.
+ * - The pause is a second at most, so that new work is not late.
+ * - Errors are reported, and the work continues.
  */
 export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOptions): Poller {
   const state = { isStopping: false, isAwake: false };
   let interrupt: (() => void) | undefined;
 
-  /** Resolves after a time, or as soon as `until` holds. */
+  /** Resolves after `ms`, or once `until` holds after an interruption. */
   const wait = (ms: number, until: () => boolean): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);

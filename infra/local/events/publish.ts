@@ -17,16 +17,20 @@ type PublishingOptions = {
   onError: (what: string, error: unknown) => void;
 };
 
-/** Changes by workers wake no poller. With this rest they are published within two seconds. In milliseconds. */
+/**
+ * The pause between polls in milliseconds. Changes by workers do not wake the poller; with this pause they are
+ * published within two seconds.
+ */
 const idleMs = 1_000;
 
-// Nobody could have listened to a seed, and handing so many over would keep the machine busy for an hour.
+// Changes of a seed are not published: nobody is subscribed to them, and so many would keep the machine busy for an
+// hour.
 const isNews = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
-/** Publishes the changes in the table as the deployed stream does, by the same worker, to the log in the data folder. */
+/** Publishes the changes of the table to the log in the data folder, with the worker of the deployed stream. */
 export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
   const publish = embeddedPublisher(eventsIn(dataDir), { onEvent, onError });
-  // A line a batch would double those of the requests; what fails is said.
+  // Only errors are logged, as a line for each batch would double the lines of the requests.
   const log = createLog(process.env["LOG_LEVEL"] === "silent" ? "silent" : "error", {}, "text");
   const deadLetters = deadLettersIn(dataDir);
   const deliver = eventSource({
@@ -48,5 +52,5 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
   };
 }
 
-/** By what request the changes were made, as the audit log has it. */
+/** The request id of changes made by the big seed, as the audit log shows it. */
 export const seedRequestId = "seed-big";

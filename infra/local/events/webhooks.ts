@@ -11,19 +11,19 @@ import { startPoller } from "./poller.ts";
 type WebhookOptions = { dataDir: string; onError: (what: string, error: unknown) => void };
 
 export type Webhooks = {
-  /** Takes a published event; resolves when it is written down, long before it is delivered. */
+  /** Stores a published event for delivery; resolves when it is stored, which is before it is delivered. */
   onEvent: (event: Event) => Promise<void>;
-  /** Looks at once which deliveries are due. */
+  /** Retries due deliveries at once. */
   retry: () => void;
-  /** Waits for the deliveries at hand; those that take too long are tried again after the next start. */
+  /** Waits for running deliveries; those that take too long are retried after the next start. */
   stop: () => Promise<void>;
 };
 
 const retryEveryMs = 10_000;
-/** Longer than one attempt to deliver takes. */
+/** The time that `stop` waits at most; longer than one attempt to deliver. */
 const longestStopMs = 12_000;
 
-/** Hands events to the deployed workers, and tries webhooks' deliveries again every ten seconds. */
+/** Passes events to the deployed workers, and retries the deliveries to webhooks every ten seconds. */
 export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const queue = eventQueueIn(dataDir);
   const target = startEventTarget({
@@ -35,7 +35,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const retries = startPoller({
     work: retryDeliveries,
     idleMs: retryEveryMs,
-    // It waits for receivers, and takes nothing from the process meanwhile.
+    // Retries wait for receivers and use no processor time meanwhile, so they need no pause.
     restRatio: 0,
     onError: (error) => onError("retries of deliveries", error),
   });

@@ -7,19 +7,22 @@ import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** `onClockMoved` has what waits for a time looked at. */
+/** The workers. `onClockMoved` makes them check all scheduled work. */
 export type Workers = Poller & { onClockMoved: () => void };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };
 
 const hourMs = 3_600_000;
 
-/** Registrations take seconds, and whoever delegates a domain waits. */
+/** Short, as registrations take seconds, and people wait for the delegation of a domain. */
 const domainsEveryMs = 2_000;
 
 const checkoutsEveryMs = 15_000;
 
-/** Asks about checkouts: at the start about all that are open, as the webhooks of a killed product are lost. */
+/**
+ * Starts asking about checkouts. The first run asks about all open ones, as webhooks sent while the product was down
+ * are lost.
+ */
 function startAsking(onError: WorkersOptions["onError"]): Poller {
   let early = true;
   return startPoller({
@@ -33,12 +36,12 @@ function startAsking(onError: WorkersOptions["onError"]): Poller {
 }
 
 /**
- * The product's workers: changes become events, events become deliveries and files, days become invoices, open checkouts
- * are asked about, and domains and dedicated IPs become what they are to be.
+ * Starts the product's workers. They publish events, deliver them and make files, close billing days, ask about open
+ * checkouts, and advance domains and dedicated IPs.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
-  // Closing a day that is closed changes nothing, so it need not be known when one ended.
+  // Closing a day twice changes nothing, so an hourly run is enough.
   const billing = startPoller({
     work: runBillingDay,
     idleMs: hourMs,

@@ -16,7 +16,7 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { isOwnForm, wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
-/** What the product's webhook endpoint answered to one event; status 0 when it did not. */
+/** The answer of the product's webhook endpoint to one event; status 0 if there was none. */
 type Delivery = { eventId: string; status: number; body: string };
 
 type Button = { path: Act | "pay-twice"; text: string };
@@ -79,7 +79,7 @@ function outcome(deliveries: readonly Delivery[]): string {
   return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
 }
 
-/** The place to return to. Only a web address becomes a link: `javascript:` is a URL as well. */
+/** A link to the success or the cancel page. Only web addresses become links, as `javascript:` is a URL as well. */
 function way(text: string, template: string | undefined, checkout: StoredCheckout): string {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
   return /^https?:\/\//i.test(url) ? `<p><a href="${escaped(url)}">${text}</a></p>` : "";
@@ -90,7 +90,7 @@ const onwards = (checkout: StoredCheckout): string =>
     ? way("Continue to the success page", checkout.success_url, checkout)
     : way("Back without paying", checkout.cancel_url, checkout);
 
-/** The page of one checkout, with what just became of it. */
+/** The page of a checkout, with the webhooks just sent. */
 const checkoutAnswer = (
   checkout: StoredCheckout,
   now: Date,
@@ -113,17 +113,17 @@ const checkoutAnswer = (
 
 type CheckoutPageOptions = {
   table: Table;
-  /** What the product's webhook endpoint verifies with. */
+  /** The secret with which the product verifies webhooks. */
   webhookSecret: string;
   now?: () => Date;
 };
 
-/** Where Stripe would send the product its webhooks. */
+/** The path to which Stripe would send webhooks. */
 const webhookPath = "/v1/public/webhooks/payments";
 
 const deliveryTimeoutMs = 20_000;
 
-/** Posts an event to the product as Stripe does, over HTTP; what went wrong on the way is a delivery too. */
+/** Posts an event to the product over HTTP, as Stripe does. A network error becomes a delivery too. */
 async function deliver(checkout: StoredCheckout, port: number, secret: string, now: Date): Promise<Delivery> {
   const body = eventBodyOf(checkout);
   const eventId = String((JSON.parse(body) as { id: unknown }).id);
@@ -144,7 +144,7 @@ async function deliver(checkout: StoredCheckout, port: number, secret: string, n
   }
 }
 
-/** The page that `show` makes, or the 404 of a checkout that does not exist. */
+/** Returns the page of `show`, or a 404 page if the checkout does not exist. */
 async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
   try {
     return await show();
@@ -176,9 +176,10 @@ async function perform(act: Act, count: number, request: LocalRequest, place: Pl
 }
 
 /**
- * `/_local/checkout/{id}`: the embedded payments' checkout, a page and its buttons, or JSON for who asks for it. Pay,
- * Decline and Close end it and send the product its webhook; Pay twice sends the one event twice at the same time; Pay
- * late sends that of a payment once the checkout is over, the same event again when it was sent before.
+ * `/_local/checkout/{id}`: the checkout of the embedded payments, as a page with buttons or as JSON.
+ * - Pay, Decline and Close end the checkout and send the product its webhook.
+ * - Pay twice sends one event twice at the same time.
+ * - Pay late sends the event of a payment after the checkout is over; if it was sent before, the same event again.
  */
 export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
   const place: Place = { now: () => new Date(), ...options };

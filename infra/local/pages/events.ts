@@ -17,13 +17,13 @@ type Query = z.output<typeof Query>;
 
 type Listing = { items: PublishedEvent[]; page: number; page_size: number; total: number; dead_letters: DeadLetter[] };
 
-/** `/_local/events`: the events published on this machine, newest first, as a page, or as JSON for who asks for it. */
+/** `/_local/events`: the events published on this machine, newest first, as a page or as JSON. */
 export const eventPaths = (dataDir: string): LocalPath[] => [
   { method: "GET", path: "/_local/events", handle: (request) => answer(dataDir, request) },
 ];
 
 async function answer(dataDir: string, { headers, query }: LocalRequest): Promise<Answer> {
-  // An empty field of the form is none.
+  // An empty field of the form means no filter.
   const given = Object.fromEntries([...query].filter(([, value]) => value !== ""));
   const { success, data, error } = Query.safeParse(given);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });

@@ -15,8 +15,9 @@ const Ticket = z.object({
 });
 
 /**
- * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts. 403 for a URL that is expired or was not
- * signed with this key, 404 for a file that is not there.
+ * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts.
+ * - 403: the URL has expired or was not signed with this key.
+ * - 404: the file does not exist.
  */
 export const filePaths = (place: Place): LocalPath[] => [
   { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(place, request) },

@@ -1,10 +1,10 @@
 import type { LocalRequest } from "../server/respond.ts";
 
-/** Whether a body came as JSON: its sender wants to read the answer as JSON too. */
+/** Tells whether the body was sent as JSON; the answer is then JSON too. */
 export const isJson = ({ headers }: LocalRequest): boolean =>
   /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
-/** A body as JSON, undefined where it is none, or as `read` reads the fields of a form. */
+/** Parses a body: JSON (undefined if malformed), or the fields of a form through `read`. */
 export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) => unknown): unknown {
   const text = request.body.toString();
   if (!isJson(request)) return read(new URLSearchParams(text));
@@ -16,8 +16,8 @@ export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) 
 }
 
 /**
- * Whether a page of this server sent the form. A browser says so, or says where the form was (`Sec-Fetch-Site`; to
- * plain HTTP at another name than localhost only `Origin`); what says neither is no browser.
+ * Tells whether a page of this server sent the form. Browsers say so in `Sec-Fetch-Site`, or only in `Origin` over
+ * plain HTTP under another name than localhost. A request with neither is not from a browser and is accepted.
  */
 export function isOwnForm({ headers }: LocalRequest): boolean {
   const site = headers.get("sec-fetch-site");
@@ -26,6 +26,6 @@ export function isOwnForm({ headers }: LocalRequest): boolean {
   return origin === undefined || origin === `http://${headers.get("host") ?? ""}`;
 }
 
-/** Whether a request asks for JSON instead of a page. */
+/** Tells whether a request asks for JSON instead of a page. */
 export const wantsJson = ({ headers, query }: Pick<LocalRequest, "headers" | "query">): boolean =>
   query.has("format") ? query.get("format") === "json" : (headers.get("accept") ?? "").includes("application/json");

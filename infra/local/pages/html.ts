@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { escaped } from "../../../shared/core/text.ts";
 import type { Answer } from "../server/http-message.ts";
 
-/** What pages of the local runtime are painted with, light and dark. */
+/** The colors of the local pages, light and dark. */
 export const colors = `
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2430; --soft: #55606e; --line: #dfe4ea; --field: #f5f7f9; --accent: #0b5fff; --filled: #0b5fff; --edge: #8a94a0; }
 @media (prefers-color-scheme: dark) {
@@ -35,14 +35,20 @@ iframe { color-scheme: light; background: #fff; box-sizing: border-box; width: 1
 [role="alert"] { border-color: #c0392b; }
 `;
 
-/** The content security policy of a page that has this one style sheet, no script, and forms to here at most; `more` is what else it may. */
+/**
+ * The content security policy of a page with this one style sheet, no script, and forms only to this server. `more`
+ * adds directives.
+ */
 export function policyOf(sheet: string, ...more: string[]): string {
   const hash = createHash("sha256").update(sheet).digest("base64");
   const rest = ["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'", ...more];
   return ["default-src 'none'", `style-src 'sha256-${hash}'`, ...rest].join("; ");
 }
 
-/** A page of the local runtime: no script, nothing from elsewhere. `content` is HTML, `title` is not; `more` is what else it may. */
+/**
+ * A page of the local runtime, without scripts or external resources. `content` is HTML, `title` is plain text; `more`
+ * adds directives to the content security policy.
+ */
 export const htmlAnswer = (status: number, title: string, content: string, ...more: string[]): Answer => ({
   status,
   headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policyOf(style, ...more) },

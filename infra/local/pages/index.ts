@@ -7,7 +7,7 @@ import { outboxPaths } from "./outbox.ts";
 import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
 
-/** The pages of the embedded payments, files, registry and outbox, where those are what the product uses. */
+/** The pages of the embedded providers in use: payments, files, registry and outbox. */
 export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
   const {
     PAYMENTS_WEBHOOK_SECRET: webhookSecret,

@@ -29,7 +29,7 @@ const listPage = (mails: readonly OutboxMail[], { to = "" }: Query): Answer =>
       ${mails.length === 0 ? "<p>There is no mail here.</p>" : rows(mails)}`,
   );
 
-/** What a mail may do in its frame: look as it wants to, and have its links opened beside. */
+/** The permissions of a mail in its frame: links open in a new window, scripts do not run. */
 const sandbox = "allow-popups allow-popups-to-escape-sandbox";
 const framePolicy = `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${sandbox}`;
 
@@ -65,7 +65,7 @@ const missing = (request: LocalRequest): Answer => {
 };
 
 async function list(table: Reader, request: LocalRequest): Promise<Answer> {
-  // An empty field of the form is none.
+  // An empty field of the form means no filter.
   const given = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
   const { success, data, error } = Query.safeParse(given);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
@@ -75,8 +75,8 @@ async function list(table: Reader, request: LocalRequest): Promise<Answer> {
 }
 
 /**
- * `/_local/outbox`: the mails of the embedded outbox, newest first, with `?to=` those to an address; `/_local/outbox/{id}`
- * is one of them, its HTML in a frame that can run nothing. As JSON for who asks for it.
+ * `/_local/outbox`: the mails of the embedded outbox, newest first; `?to=` filters by recipient. `/_local/outbox/{id}`:
+ * one mail, its HTML in a frame without scripts. Both answer JSON on request.
  */
 export function outboxPaths(table: Reader): LocalPath[] {
   const one =

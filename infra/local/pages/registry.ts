@@ -44,12 +44,12 @@ type Options = { table: Table; onDelegated: () => void };
 
 const Delegation = z.strictObject({
   name: NewDomainName,
-  /** Those of the account that connected the name, if not said; none at all takes the delegation away. */
+  /** By default those of the account that connected the name; an empty list removes the delegation. */
   nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
 });
 type Delegation = z.output<typeof Delegation>;
 
-/** In a form several nameservers stand with spaces or commas between. */
+/** In a form, several nameservers are separated by spaces or commas. */
 function fieldsOf(form: URLSearchParams): unknown {
   const hosts = (form.get("nameservers") ?? "").split(/[\s,]+/).filter((host) => host !== "");
   return { name: form.get("name") ?? "", ...(hosts.length > 0 ? { nameservers: hosts } : {}) };
@@ -67,9 +67,10 @@ async function perform({ name, nameservers }: Delegation, { table, onDelegated }
 }
 
 /**
- * `/_local/registry`: GET is a page, or with `?name=` as JSON whom a name is delegated to; POST delegates a name that is
- * registered elsewhere, as a form or as JSON: `{"name": "example.com"}`, with `nameservers` if it is not to be those of
- * the account that connected it.
+ * `/_local/registry`: the registry of domain names.
+ * - GET: a page, or with `?name=` the nameservers of a name as JSON.
+ * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. `nameservers` defaults to those of
+ *   the account that connected the name.
  */
 export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {

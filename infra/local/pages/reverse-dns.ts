@@ -30,11 +30,11 @@ const HostName = z.string().transform((text, context) => {
 
 const Change = z.strictObject({
   ip: Address,
-  /** Empty or null takes the name away. */
+  /** Empty or null removes the name. */
   rdns: HostName.nullable(),
-  /** Whether the name leads to the address. */
+  /** Whether the name resolves to the address. */
   forward: z.boolean().default(false),
-  /** The text at `_setup.<rdns>`: empty or null takes it away. */
+  /** The text at `_setup.<rdns>`: empty or null removes it. */
   txt: z
     .string()
     .max(1_000)
@@ -42,7 +42,7 @@ const Change = z.strictObject({
     .nullish(),
 });
 
-/** In a form an empty text is one that nobody wrote anything in. */
+/** In a form, an empty text field means that the text stays unchanged. */
 function fieldsOf(form: URLSearchParams): unknown {
   const txt = form.get("txt") ?? "";
   return {
@@ -65,9 +65,10 @@ async function perform(change: ReverseChange, { table, onChanged }: Options): Pr
 }
 
 /**
- * `/_local/registry/reverse`: GET with `?ip=` is what an address is called, as JSON; POST names an address, as a form or
- * as JSON: `{"ip": "…", "rdns": "…"}`, with `"forward": true` if the name is to lead to the address, and with `txt` for
- * the text at `_setup.<rdns>`. A null `rdns` takes the name away.
+ * `/_local/registry/reverse`: the reverse DNS of addresses.
+ * - GET with `?ip=`: the name of an address, as JSON.
+ * - POST: names an address, from a form or JSON such as `{"ip": "…", "rdns": "…"}`. `"forward": true` makes the name
+ *   resolve to the address, `txt` sets the text at `_setup.<rdns>`, and a null `rdns` removes the name.
  */
 export function reversePaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {

@@ -18,7 +18,7 @@ import type { TokenIssuer } from "../start/issuer.ts";
 
 type Holder = { id: string; token: string };
 
-/** What `$DATA_DIR/demo.json` holds; tests and tools of others read it. */
+/** The content of `$DATA_DIR/demo.json`, which tests and external tools read. */
 export type Demo = {
   base_url: string;
   super_admin: { token: string };
@@ -26,7 +26,7 @@ export type Demo = {
 };
 
 const tokenLifeSeconds = 30 * 86_400;
-/** What a service account's token is made of. */
+/** The number of random bytes from which a service account's token is made. */
 const seedBytes = 112;
 const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
 const cast = [
@@ -34,7 +34,7 @@ const cast = [
   { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
 ] as const;
 
-/** Who has the account of `--seed big`. */
+/** The account of `--seed big` and its people. */
 export const bigAccount = {
   id: "33333333-3333-4333-8333-333333333333",
   name: "Initech Mail",
@@ -42,19 +42,19 @@ export const bigAccount = {
 } as const;
 type Role = (typeof cast)[number] | typeof bigAccount;
 
-/** What can be claimed, with the last number of the first of four addresses. */
+/** The options that can be claimed; `first` is the last number of the first of four addresses. */
 const stock = [
   { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
   { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
 ];
 
-/** A demo principal's id: the account's, with another last digit. */
+/** The id of a demo principal: the account's id with another last digit. */
 export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
 
 /**
- * Makes the demo accounts and their people unless they are there, and writes `demo.json` (mode 0600) with
- * fresh user tokens. A service account keeps its token as long as `demo.seed` beside it is kept. The big account is
- * among them once it was asked for.
+ * Creates the demo accounts and their people if they are missing, and writes `demo.json` (mode 0600) with new user
+ * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included once it was
+ * requested.
  */
 export async function seedDemo(options: {
   table: Table;
@@ -102,7 +102,7 @@ export async function seedDemo(options: {
   return demo;
 }
 
-/** Puts the addresses of options that are not there into stock; in the DNS on this machine their names lead to them. */
+/** Adds the addresses of missing options to the stock. In the local DNS their names resolve to them. */
 async function seedStock(table: Table): Promise<void> {
   for (const { first, ...option } of stock) {
     if (await table.get(optionKey(option.option_id), z.unknown())) continue;
@@ -122,7 +122,7 @@ async function seedAccount(
   await createAccount(table, { id, client, name, ownerId: owner }, new Date());
 }
 
-/** Makes a service account unless it is there, and its token known even when the seed is a new one. */
+/** Creates a service account if it is missing; else stores its token again, as the seed may be new. */
 async function seedServiceAccount(
   table: Table,
   { accountId, id, by }: { accountId: string; id: string; by: string },
@@ -136,7 +136,7 @@ async function seedServiceAccount(
   }));
 }
 
-/** Gives a subject one grant in the account unless it holds something there. */
+/** Gives a subject one grant in the account if it has none there. */
 async function seedMember(table: Table, accountId: string, subject: Subject, grant: Grantable): Promise<void> {
   await table.commit(async () => {
     const held = await readHeld(table, accountId, subject);
@@ -146,7 +146,10 @@ async function seedMember(table: Table, accountId: string, subject: Subject, gra
   });
 }
 
-/** Random bytes that outlive a restart, so that the demo's service account tokens do; more of them when more are needed. */
+/**
+ * Reads the random bytes from which service account tokens are made, so that the tokens survive a restart. Appends
+ * bytes if more are needed.
+ */
 async function readSeed(file: string, length: number): Promise<Buffer> {
   const kept = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
   const usable = kept.length % seedBytes === 0 ? kept : Buffer.alloc(0);

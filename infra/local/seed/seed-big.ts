@@ -25,14 +25,14 @@ import { seedRequestId } from "../events/publish.ts";
 
 const argon2 = promisify(argon2Callback);
 
-/** The least that RFC 9106 allows: microseconds, where the usual cost is some 25 milliseconds. */
+/** The lowest cost that RFC 9106 allows: microseconds, where the usual cost takes some 25 milliseconds. */
 const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
 
 /**
- * A new password like any other, which is revealed and let in like any other; only its hash is cheap. The password is
- * random and has 116 bits: nobody guesses it from the hash all the same.
+ * Makes a login whose password can be revealed and verified like any other, with a cheap hash. The password is random
+ * and has 116 bits, so the hash cannot be reversed by guessing.
  */
 async function quickLogin(
   mailbox: Parameters<typeof sealContext>[0],
@@ -50,7 +50,7 @@ async function quickLogin(
   return { hash: written, sealed, tag: passwordTag(key, password) };
 }
 
-/** How much of each the big account has. */
+/** The size of the big account. */
 export type Size = { domains: number; mailboxesEach: number; workspaces: number };
 
 export const bigSize: Size = { domains: 500, mailboxesEach: 200, workspaces: 5 };
@@ -59,16 +59,18 @@ type BigSeed = {
   table: Table;
   accountId: string;
   ownerId: string;
-  /** Told of how many mailboxes there are, after each batch of them. */
+  /** Called after each batch with the number of mailboxes there are. */
   onProgress: (mailboxes: number) => void;
-  /** Ends it after the batch at work. What is there stays, and the next call goes on from it. */
+  /** Stops after the current batch. Finished batches stay, and the next call continues from them. */
   signal: AbortSignal;
   size?: Size;
-  /** What the domains are called, before their number. */
+  /** The domain names' prefix, before their number. */
   label?: string;
 };
 
-/** A mailbox is four writes, its entry in the audit log among them, and a transaction takes a hundred. */
+/**
+ * The mailboxes of one transaction: each takes four writes, with its audit entry, and a transaction takes a hundred.
+ */
 const batch = 23;
 
 const firstNames = ["Ada", "Alan", "Barbara", "Dennis", "Edsger", "Frances", "Grace", "John", "Katherine", "Radia"];
@@ -82,7 +84,7 @@ function personOf(index: number) {
   return { local_part: `${first_name}.${last_name}.${index + 1}`.toLowerCase(), first_name, last_name };
 }
 
-/** What a request of the account's owner would have. */
+/** The context of a request by the account's owner. */
 function contextOf({ table, accountId, ownerId }: BigSeed): Context {
   const actor = { type: "user" as const, id: ownerId };
   const author = { action: "mailboxes.bulk", actor, requestId: seedRequestId };
@@ -107,7 +109,7 @@ async function workspacesOf({ accountId, size = bigSize }: BigSeed, context: Con
   return ids;
 }
 
-/** The domain, active and in the DNS of this machine, as its owner would have brought it there. */
+/** Creates a domain if it is missing, delegates it in the local DNS, and activates it. */
 async function domainOf(seed: BigSeed, index: number, workspaceId: string, context: Context): Promise<StoredDomain> {
   const { table, accountId, label = "customer" } = seed;
   const name = domainName(label, index);
@@ -127,7 +129,7 @@ async function domainOf(seed: BigSeed, index: number, workspaceId: string, conte
   return find();
 }
 
-/** Brings a domain's mailboxes to their number, from however many it has. */
+/** Adds mailboxes to a domain until it has the wanted number. */
 async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context, onMade: (count: number) => void) {
   const { table, accountId, signal, size = bigSize } = seed;
   let made = domain.mailbox_count;
@@ -156,9 +158,9 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 }
 
 /**
- * Fills an account with domains and mailboxes by the functions that the API has for it: every one of them is in its
- * lists and the audit log, has a key or password of its own, and answers to everything. Only the passwords'
- * hashes are made at the least cost, as the usual one would take an hour. Answers whether all of it is there.
+ * Fills an account with domains and mailboxes through the functions of the API. Each is listed and audited, has its own
+ * key or password, and is fully usable. Only the password hashes are made at the lowest cost, as the usual cost would
+ * take an hour. Returns whether the account is complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

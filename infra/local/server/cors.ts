@@ -3,7 +3,7 @@ import type { Answer } from "./http-message.ts";
 
 type RequestHeaders = ReadonlyMap<string, string>;
 
-/** What every answer to an allowed origin carries; nothing for any other. */
+/** The CORS headers of an answer to an allowed origin; none for other origins. */
 function originHeaders(allowOrigins: readonly string[], origin: string | undefined): Record<string, string> {
   if (origin === undefined) return {};
   const wildcard = allowOrigins.includes("*");
@@ -18,7 +18,7 @@ function originHeaders(allowOrigins: readonly string[], origin: string | undefin
 export const isPreflight = (method: string | undefined, headers: RequestHeaders): boolean =>
   method === "OPTIONS" && headers.has("origin") && headers.has("access-control-request-method");
 
-/** 204 to every preflight; the CORS headers are there only for an allowed origin. */
+/** Answers a preflight with 204; only an allowed origin gets CORS headers. */
 export function answerPreflight(allowOrigins: readonly string[], headers: RequestHeaders): Answer {
   const allowed = originHeaders(allowOrigins, headers.get("origin"));
   const rules = {
@@ -34,8 +34,8 @@ export function answerPreflight(allowOrigins: readonly string[], headers: Reques
 }
 
 /**
- * The answer with the CORS headers of an allowed origin. A handler's own CORS headers are dropped, as
- * API Gateway does once CORS is configured; with no origins configured the answer is left alone.
+ * Adds the CORS headers for an allowed origin. The handler's own CORS headers are dropped, as API Gateway does when
+ * CORS is configured. Without configured origins the answer is unchanged.
  */
 export function withCors(allowOrigins: readonly string[], headers: RequestHeaders, answer: Answer): Answer {
   if (allowOrigins.length === 0) return answer;
@@ -52,13 +52,12 @@ export function withCors(allowOrigins: readonly string[], headers: RequestHeader
 
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The host of an authority, without its port, in lower case. */
+/** The host of an authority in lower case, without its port. */
 const hostOf = (authority: string): string => authority.replace(/:\d*$/, "").toLowerCase();
 
 /**
- * Whether a request names a host that can only be meant for this machine. A page of another site can
- * point a name of its own at 127.0.0.1 and then read our answers (DNS rebinding), but its browser still
- * sends that name.
+ * Tells whether a request names a host of this machine. A page of another site can point its own name at 127.0.0.1 to
+ * read our answers (DNS rebinding), but its browser still sends that name.
  */
 export const isAllowedHost = (authority: string | undefined, configured: readonly string[]): boolean =>
   authority !== undefined && (loopback.has(hostOf(authority)) || configured.includes(hostOf(authority)));

@@ -44,10 +44,12 @@ function parametersOf(segments: Segment[], parts: string[]): Record<string, stri
 }
 
 /**
- * Which trigger takes a request, by the rules of API Gateway HTTP APIs: the method must be equal, a
- * literal segment wins over `{name}` and that over `{name+}`, `$default` takes the rest. `path` is the
- * decoded path of the event; a trailing or doubled slash is an empty segment and matches no `{name}`.
- * Throws for a malformed trigger and for two triggers that would take the same requests.
+ * Creates a function that finds the trigger for a request, by the rules of API Gateway HTTP APIs.
+ * - The method must be equal.
+ * - A literal segment wins over `{name}`, which wins over `{name+}`; `$default` takes the rest.
+ * - `path` is the decoded path of the event. A trailing or doubled slash is an empty segment, which matches no
+ *   `{name}`.
+ * - Throws for a malformed trigger, and for two triggers that match the same requests.
  */
 export function createMatcher<T>(
   triggers: readonly { trigger: string; target: T }[],
@@ -97,9 +99,9 @@ function decode(text: string): string {
 }
 
 /**
- * HTTP APIs hand on a decoded `rawPath`, and do it twice, cutting at a question mark in between: seen in
- * live captures of July 2026 (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`). So `%2F` becomes a
- * separator, `%3F` ends the path, and `%25` that does not begin a second escape is refused.
+ * Decodes a path as HTTP APIs do for `rawPath`: twice, cut at a question mark in between, as seen in live captures of
+ * July 2026 (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`). So `%2F` becomes a separator, `%3F` ends the
+ * path, and a `%25` that does not begin a second escape is refused.
  */
 const decodePath = (encoded: string): string => decode(decode(encoded).replace(/\?.*$/s, ""));
 
@@ -133,7 +135,7 @@ export function parseQuery(query: string): Record<string, string> {
   return Object.fromEntries(parameters);
 }
 
-/** A request as it came over the wire; `rawHeaders` alternates names and values, as node:http gives them. */
+/** A request as received; `rawHeaders` alternates names and values, as in node:http. */
 export type WireRequest = {
   method: string;
   httpVersion: string;
@@ -143,7 +145,7 @@ export type WireRequest = {
   body: Buffer;
 };
 
-/** Headers of one connection (RFC 9110 §7.6.1), which a gateway neither hands on nor takes from a handler. */
+/** Headers of a single connection (RFC 9110 §7.6.1), which a gateway forwards in neither direction. */
 export const connectionHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -154,7 +156,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Names in lower case, repeated headers joined by commas (cookies by semicolons). */
+/** Collects headers by lower-case name; repeated headers are joined by commas (cookies by semicolons). */
 export function headersOf(rawHeaders: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -166,7 +168,10 @@ export function headersOf(rawHeaders: readonly string[]): Map<string, string> {
   return headers;
 }
 
-/** The content types whose bodies arrive as text; everything else, and a body without one, is base64. */
+/**
+ * Tells whether bodies of this content type are passed as text; all others, and those without a content type, are
+ * passed as base64.
+ */
 const isText = (contentType: string | undefined): boolean =>
   /^(?:text\/[^;\s]+|application\/(?:json|javascript|xml))\s*(?:;|$)/i.test(contentType ?? "");
 
@@ -176,7 +181,7 @@ function clfTime(now: Date): string {
   return `${day}/${month}/${year}:${time} +0000`;
 }
 
-/** An id of the shape API Gateway gives requests: 15 characters of base64 and an equals sign. */
+/** An id in the format of API Gateway's request ids: 15 characters of base64 and an equals sign. */
 const requestIdOf = (): string => randomBytes(11).toString("base64");
 
 function forwarded(headers: Map<string, string>, { sourceIp, port, body }: WireRequest): void {
@@ -188,8 +193,8 @@ function forwarded(headers: Map<string, string>, { sourceIp, port, body }: WireR
 }
 
 /**
- * What is no UTF-8 arrives as base64 too: API Gateway would put U+FFFD in its place, by which a handler can tell most such
- * bodies, and here it can tell all.
+ * Encodes the body for the event. Bodies that are not UTF-8 become base64. API Gateway would insert U+FFFD instead, by
+ * which handlers recognise most such bodies; with base64 they recognise all.
  */
 function bodyOf(body: Buffer, contentType: string | undefined): { body?: string; isBase64Encoded: boolean } {
   if (body.length === 0) return { isBase64Encoded: false };
@@ -198,8 +203,8 @@ function bodyOf(body: Buffer, contentType: string | undefined): { body?: string;
 }
 
 /**
- * The Lambda event of an API Gateway HTTP API, payload format 2.0. Members that API Gateway leaves out
- * when they are empty are left out here. Throws `BadTarget` for a malformed query string.
+ * Builds the Lambda event of an API Gateway HTTP API, payload format 2.0. Like API Gateway it omits empty members.
+ * Throws `BadTarget` for a malformed query string.
  */
 export function buildEvent(
   request: WireRequest,

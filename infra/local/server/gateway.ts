@@ -8,7 +8,7 @@ import { type ResponderOptions, createResponder } from "./respond.ts";
 export type Served = { method: string; path: string; status: number; durationMs: number; by?: string };
 
 export type GatewayOptions = ResponderOptions & {
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   port: number;
   stopTimeoutMs?: number;
   onServed?: (served: Served) => void;
@@ -16,11 +16,11 @@ export type GatewayOptions = ResponderOptions & {
 
 export type Gateway = {
   port: number;
-  /** Stops accepting, lets requests in flight finish, closes all connections; within the stop time-out. */
+  /** Stops accepting requests, waits for running ones up to the stop time-out, and closes all connections. */
   stop: () => Promise<void>;
 };
 
-/** The connections of a server that have no request in flight, browsers' spare ones among them. */
+/** The server's connections without a running request, including the spare ones of browsers. */
 function trackIdle(server: Server): ReadonlySet<Socket> {
   const idle = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -35,8 +35,8 @@ function trackIdle(server: Server): ReadonlySet<Socket> {
 }
 
 /**
- * API Gateway on 127.0.0.1: what it does with an HTTP API in front of Lambda functions, done in this
- * process. Rejects when the port cannot be had, with the error of node:net.
+ * Starts a gateway on 127.0.0.1 that behaves like API Gateway's HTTP API in front of Lambda functions, in this process.
+ * Rejects with the error of node:net if the port is not available.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { port, stopTimeoutMs = 5000, onServed } = options;
@@ -50,7 +50,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     try {
       send(response, answer);
     } catch (error) {
-      // A header that cannot be sent, a line break in its value for one.
+      // The answer has an invalid header, such as a value with a line break.
       options.onError?.("gateway", error);
       send(response, jsonAnswer(500, { message: "Internal Server Error" }));
     }

@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { connectionHeaders } from "./event.ts";
 
-/** What leaves over the wire. Header names are in lower case; a list becomes one header line each. */
+/** An answer to send. Header names are in lower case; a list becomes one header line for each item. */
 export type Answer = {
   status: number;
   headers: Record<string, string | string[]>;
   body: Buffer;
-  /** The Lambda function it comes from; the gateway's own answers have none. */
+  /** The Lambda function that answered; undefined for the gateway's own answers. */
   by?: string;
 };
 
-/** A JSON answer, for what the gateway itself has to say. */
+/** A JSON answer of the gateway itself. */
 export const jsonAnswer = (status: number, value: unknown, headers: Record<string, string> = {}): Answer => ({
   status,
   headers: { "content-type": "application/json", ...headers },
@@ -38,8 +38,8 @@ function bodyOf({ body, isBase64Encoded }: Record<string, unknown>): Buffer {
 }
 
 /**
- * The answer to a handler's result, payload format 2.0: without `statusCode` the whole result is a JSON
- * body with status 200. Throws when API Gateway would answer 500: a member of the wrong type.
+ * Converts a handler's result (payload format 2.0) to an answer. Without `statusCode` the whole result is a JSON body
+ * with status 200. Throws if a member has a wrong type, where API Gateway would answer 500.
  */
 export function answerOf(result: unknown): Answer {
   if (!isRecord(result) || result["statusCode"] === undefined) return jsonAnswer(200, result ?? null);
@@ -60,7 +60,10 @@ export function answerOf(result: unknown): Answer {
   };
 }
 
-/** Writes an answer. To HEAD and with 204 and 304 node:http sends no body, and those two have no length (RFC 9110 §8.6). */
+/**
+ * Sends an answer. node:http omits the body for HEAD, 204 and 304; the latter two have no length either (RFC 9110
+ * §8.6).
+ */
 export function send(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
   response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
@@ -71,8 +74,8 @@ export function send(response: ServerResponse, { status, headers, body }: Answer
 export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
- * The body of a request; null as soon as it is longer than `maxBytes`, and then the rest is read and
- * thrown away so that the sender gets to the answer. Rejects when the sender goes away.
+ * Reads the body of a request. Returns null as soon as it exceeds `maxBytes`; the rest is discarded so that the sender
+ * can read the answer. Rejects if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, maxBytes: number = maxBodyBytes): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import type { APIGatewayProxyEventV2, Context } from "aws-lambda";
 
-/** What a Lambda file exports as `handler`, as seen by whoever calls it. */
+/** The type of the `handler` that a Lambda file exports. */
 export type Handler = (event: APIGatewayProxyEventV2, context: Context) => Promise<unknown>;
 
-/** The integration time-out of the gateway passed before the handler was done. */
+/** The handler exceeded the gateway's integration time-out. */
 export class TimedOut extends Error {}
 
 const unsupported = (): never => {
@@ -30,7 +30,10 @@ function contextOf(name: string, timeoutMs: number): Context {
   };
 }
 
-/** The handler's result. Rejects with what it threw, or with `TimedOut`; a handler out of time runs on unheard. */
+/**
+ * Calls a handler and returns its result. Rejects with the handler's error, or with `TimedOut`; a late handler keeps
+ * running, but its result is ignored.
+ */
 export async function invoke(
   name: string,
   handler: Handler,

@@ -18,7 +18,7 @@ import { type Handler, TimedOut, invoke } from "./invoke.ts";
 /** A Lambda function behind the gateway; triggers as in infra/entry-points.ts. */
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
-/** Header names are in lower case; `port` is the one it came in by. */
+/** A request to a local path. Header names are in lower case; `port` is the port that received the request. */
 export type LocalRequest = {
   headers: ReadonlyMap<string, string>;
   params: Record<string, string>;
@@ -27,7 +27,7 @@ export type LocalRequest = {
   port: number;
 };
 
-/** A path that only the local runtime has; another origin never gets to read its answer. */
+/** A path that only the local runtime has. Pages of other origins cannot read its answers. */
 export type LocalPath = {
   method: "GET" | "POST";
   path: `/_local/${string}`;
@@ -37,16 +37,16 @@ export type LocalPath = {
 export type ResponderOptions = {
   functions: readonly LambdaFunction[];
   localPaths?: readonly LocalPath[];
-  /** Origins that CORS lets in, `*` for all; none switches CORS off. */
+  /** Origins allowed by CORS, `*` for all; an empty list disables CORS. */
   corsOrigins?: readonly string[];
-  /** Names this machine goes by, besides the loopback ones. */
+  /** Further host names of this machine, besides the loopback ones. */
   allowedHosts?: readonly string[];
   integrationTimeoutMs?: number;
-  /** Hears of handlers that threw or took too long; their callers only get to know that one did. */
+  /** Receives the errors and time-outs of handlers; callers learn only that there was one. */
   onError?: (functionName: string, error: unknown) => void;
 };
 
-/** A request in, an answer out. Rejects only when the sender went away. */
+/** Answers a request. Rejects only if the sender disconnected. */
 export type Responder = (request: IncomingMessage) => Promise<Answer>;
 
 const message = (status: number, text: string): Answer => jsonAnswer(status, { message: text });
@@ -86,7 +86,10 @@ async function answerLocally(
   }
 }
 
-/** The answers API Gateway gives: from a Lambda function, or its own where none can be had. */
+/**
+ * Creates a function that answers as API Gateway does: from a Lambda function, or itself if no function matches or
+ * answers.
+ */
 function createRunner(options: ResponderOptions): (wire: WireRequest, target: Target) => Promise<Answer> {
   const { functions, integrationTimeoutMs = 29_000, onError } = options;
   const match = createMatcher(
@@ -112,7 +115,7 @@ function createRunner(options: ResponderOptions): (wire: WireRequest, target: Ta
   };
 }
 
-/** The gateway without its server. Throws for triggers that API Gateway would not take. */
+/** Creates the gateway's request handler, without a server. Throws for triggers that API Gateway would reject. */
 export function createResponder(options: ResponderOptions): Responder {
   const { localPaths = [], corsOrigins = [], allowedHosts = [] } = options;
   const run = createRunner(options);

@@ -1,7 +1,7 @@
 import { startCommand } from "../command-line.ts";
 import type { Served } from "../server/gateway.ts";
 
-/** What the banner shows of the demo. */
+/** The part of the demo that the banner shows. */
 type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
 
 const mcpConfiguration = (baseUrl: string, token: string): string =>
@@ -21,11 +21,11 @@ type About = {
   dnsPort: number | undefined;
   hasOutbox: boolean;
   mailKey: string | undefined;
-  /** Where the big account is among the demo's, once it was filled. */
+  /** The index of the big account in the demo, once it was filled. */
   big?: number;
 };
 
-/** What was made by `--seed big`, and how to see it. */
+/** The banner's text about the big account. */
 function bigWords(baseUrl: string, { accounts }: DemoTokens, index: number): string {
   const { id, name, owner } = accounts[index] ?? { owner: { token: "" } };
   return `
@@ -34,7 +34,7 @@ curl '${baseUrl}/v1/public/accounts/${id}/mailboxes?page_size=5' -H 'Authorizati
 `;
 }
 
-/** What one reads after `npm start`: what to paste, where to look, where the data is, how to stop. */
+/** The text shown after `npm start`: commands to paste, addresses, the data folder, and how to stop. */
 export function banner(
   baseUrl: string,
   demo: DemoTokens,
@@ -69,11 +69,11 @@ Stop        Ctrl-C
 `;
 }
 
-/** One line a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
+/** The log line of a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
 export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
 
-/** Where progress is shown. */
+/** The output for progress. */
 type Screen = { isTTY?: boolean; write: (text: string) => unknown };
 
 const width = 30;
@@ -85,7 +85,7 @@ function inWords(seconds: number): string {
   return seconds < 90 ? `, ${Math.ceil(seconds)} s left` : `, ${Math.round(seconds / 60)} min left`;
 }
 
-/** Shows how far something is: on a terminal as a bar that moves, elsewhere as a line for each tenth. */
+/** Shows progress: as a moving bar on a terminal, else as a line for each tenth. */
 export function progressOn(screen: Screen, { of, unit }: { of: number; unit: string }, now = () => performance.now()) {
   const startedAt = now();
   let begunWith: number | undefined;

@@ -15,7 +15,7 @@ import { RegistrarEnvironment } from "../../../shared/providers/registrar/factor
 import { PriceLists } from "../../../shared/wallet/catalogue.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
-/** By what the functions read their environment. */
+/** The schemas by which the functions read their environment. */
 const schemas: readonly z.ZodType[] = [
   Environment,
   PublicUrlEnvironment,
@@ -30,15 +30,18 @@ const schemas: readonly z.ZodType[] = [
   MailServersEnvironment,
 ];
 
-/** What this machine sets itself, whatever the environment says. */
+/** Placeholders for variables that the local runtime sets itself, whatever the environment says. */
 const ownValues = {
   TABLE_NAME: "local",
   ISSUERS: JSON.stringify([{ issuer: "local", audience: ["local"], jwks: { keys: [] }, algorithms: ["ES256"] }]),
 };
 
-/** What an issue is in a sentence. Values are shown only where they are one of a few words: others can be secrets. */
+/**
+ * Describes an issue in a sentence. A value is shown only if the variable takes one of a few words, as other values may
+ * be secrets.
+ */
 function sentenceOf({ path: [name], message, ...issue }: z.core.$ZodIssue, value: string | undefined): string {
-  // A rule about two of them names them itself.
+  // A rule about two variables names both in its message.
   if (name === undefined) return `${message}.`;
   const variable = String(name);
   if (issue.code === "invalid_value") return `${variable} is "${value}"; it must be ${oneOf(issue.values)}.`;
@@ -81,7 +84,10 @@ function checkPrices(text = "[]"): void {
   }
 }
 
-/** Says now, by name, what the functions would else fail on with each request. Throws `StartProblem`. */
+/**
+ * Checks the environment variables at the start, so that requests do not fail on them later. Throws `StartProblem` with
+ * their names.
+ */
 export function checkEnvironment(source: Source): void {
   const given = { ...source, ...ownValues };
   const issues = schemas.flatMap((schema) => schema.safeParse(given).error?.issues ?? []);

@@ -11,7 +11,7 @@ const State = z.object({ ahead_ms: z.int().min(0) });
 
 const dayMs = 86_400_000;
 
-/** Ten years: more would only leave the range of what is stored. */
+/** Ten years at most: more would leave the range of stored dates. */
 const Advance = z
   .strictObject({
     days: z.int().min(0).max(3_650).default(0),
@@ -22,18 +22,20 @@ const Advance = z
 
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
-/** Sets this process's clock as far ahead as it was when the product last ran, for whoever works on its data. */
+/** Sets the clock of this process ahead as it was when the product last ran, for commands that use its data. */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
-/** How far ahead the clock was when the product last ran: what is stored is not to come from the future. */
+/** Reads how far ahead the clock was when the product last ran, so that stored times are not in the future. */
 async function readAhead(dataDir: string): Promise<number> {
   const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
   return State.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
 }
 
 /**
- * `/_local/clock`: GET answers the product's time, POST moves it ahead by `{"days": 31}` (or hours, minutes), and then
- * has the workers look what is due. It never goes back. Access tokens keep to the machine's time.
+ * `/_local/clock`: the product's clock. It never goes back; access tokens use the machine's time.
+ * - GET: the time.
+ * - POST: moves the clock ahead, such as by `{"days": 31}` (or hours, minutes), and makes the workers check for due
+ *   work.
  */
 export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
   let aheadMs = await readAhead(dataDir);

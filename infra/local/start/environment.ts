@@ -6,7 +6,10 @@ import { restoreClock } from "./clock.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { filesKeyOf, mailSecretOf, readPaymentsSecret, readSecretsKey } from "./secrets.ts";
 
-/** Points the SDK at an engine. Another's keeps the region and credentials one has; ours is nobody's business. */
+/**
+ * Points the SDK at an engine. An external engine uses the user's region and credentials, the embedded one
+ * placeholders.
+ */
 export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
   const { env } = process;
   env["AWS_ENDPOINT_URL_DYNAMODB"] = endpoint;
@@ -21,7 +24,7 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
   env["AWS_SECRET_ACCESS_KEY"] = "local";
 }
 
-/** The environment a deployed function has, for the handlers and for the SDK in them. */
+/** Sets the environment variables of a deployed function, for the handlers and their SDK. */
 export async function setEnvironment(
   engine: Engine,
   issuer: TokenIssuer,

@@ -14,7 +14,7 @@ import type { Issuer } from "../../../shared/core/environment.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
-/** The claims of a person; what is left out is not in the token. */
+/** The claims of a person; absent ones are not in the token. */
 export type Person = {
   sub: string;
   email?: string | undefined;
@@ -27,15 +27,15 @@ export type Person = {
 export type TokenIssuer = {
   /** The entry for the ISSUERS environment value, its keys inline. */
   issuerConfig: () => Issuer;
-  /** An RFC 9068 access token of a person. */
+  /** Makes an RFC 9068 access token for a person. */
   mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
-  /** Any JWS with the issuer's key and ES256, whatever header and payload claim: for tests that forge. */
+  /** Signs any header and payload as a JWS with the issuer's key and ES256, for tests with forged tokens. */
   sign: (header: Record<string, unknown>, payload: Record<string, unknown>) => string;
   /** The key id, an RFC 7638 thumbprint. */
   kid: string;
 };
 
-/** The `iss` of the embedded issuer. It is a name, not an address: the keys travel in ISSUERS. */
+/** The `iss` of the embedded issuer. It is only a name; the keys are in ISSUERS. */
 export const issuerUrl = "http://127.0.0.1/_local/issuer";
 export const audience = "hosted-mail-api";
 const clientId = "hosted-mail-local";
@@ -54,7 +54,7 @@ function newKey(): JsonWebKey {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
 }
 
-/** An issuer with a P-256 key: the given one (a private JWK), or a new one that lives as long as the process. */
+/** Creates an issuer with a P-256 key: the given private JWK, or a new key that is not stored. */
 export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
   const { crv, kty, x, y } = PrivateKey.parse(jwk);
   const key = createPrivateKey({ key: jwk, format: "jwk" });
@@ -62,7 +62,7 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
 
   const sign: TokenIssuer["sign"] = (header, payload) => {
     const signed = `${encode(header)}.${encode(payload)}`;
-    // RFC 7518 §3.4: R and S side by side, not the ASN.1 structure that is Node's default.
+    // RFC 7518 §3.4: the signature is R and S concatenated, not Node's default ASN.1 structure.
     const signature = signBytes("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" });
     return `${signed}.${signature.toString("base64url")}`;
   };
@@ -93,8 +93,8 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
 }
 
 /**
- * The issuer whose key is kept in `file`, mode 0600, made on the first call. Throws with a plain message
- * when the file is there but is not such a key.
+ * Opens the issuer whose key is in `file` (mode 0600); the first call creates the key. Throws with a plain message if
+ * the file holds something else.
  */
 export async function openIssuer(file: string): Promise<TokenIssuer> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -135,7 +135,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** A page of another site can post a form here, but not JSON: for that its browser asks first, and we say no. */
+/**
+ * Mints a token. It requires JSON, as a page of another site can post a form here, but not JSON: its browser would send
+ * a preflight first, which is refused.
+ */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
     return refusal(415, "Send the body as `Content-Type: application/json`.");
@@ -149,8 +152,9 @@ function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
 }
 
 /**
- * `/_local/tokens`: GET answers the demo's tokens (503 until it is there), POST mints a token of the
- * embedded issuer for anybody. For whoever sits at this machine; nothing of it is deployed.
+ * `/_local/tokens`: tokens for the user of this machine; this path is not deployed.
+ * - GET: the demo's tokens, or 503 until the demo exists.
+ * - POST: a token of the embedded issuer for any person.
  */
 export const tokenPaths = (issuer: TokenIssuer, demo: () => unknown): LocalPath[] => [
   {

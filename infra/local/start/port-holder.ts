@@ -4,7 +4,7 @@ import { basename } from "node:path";
 
 const listening = "0A";
 
-/** The inodes of the sockets that listen on a TCP port here, as Linux tells them in /proc/net. */
+/** The sockets that listen on a local TCP port, as links with their inodes; read from Linux's /proc/net. */
 async function socketsOn(port: number): Promise<Set<string>> {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const tables = await Promise.all(
@@ -18,13 +18,12 @@ async function socketsOn(port: number): Promise<Set<string>> {
   );
 }
 
-/** Behind these stands what Node loads before the script. */
+/** Node's options whose value is a module to load before the script. */
 const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"]);
 
 /**
- * What runs, of a command line as /proc has it: the program, and the script of one that runs scripts, from its last folders:
- * `node infra/local/main.ts`. Nothing else of it, as arguments can be secrets; nor the name of the process, which a program
- * gives itself.
+ * Names the program of a command line from /proc, and its script by its last folders: `node infra/local/main.ts`. Other
+ * arguments are left out, as they may be secrets; the process name is not used, as a program can choose it.
  */
 export function programOf(commandLine: string): string {
   const [program = "", ...words] = commandLine.split("\0");
@@ -34,7 +33,10 @@ export function programOf(commandLine: string): string {
   return [basename(program), script?.split("/").slice(-3).join("/")].filter(Boolean).join(" ");
 }
 
-/** Which process listens on a port, as `node infra/local/main.ts, process 4711`; undefined where that cannot be seen. */
+/**
+ * Names the process that listens on a port, as `node infra/local/main.ts, process 4711`; undefined if that cannot be
+ * determined.
+ */
 export async function holderOf(port: number): Promise<string | undefined> {
   const sockets = await socketsOn(port);
   if (sockets.size === 0) return undefined;
@@ -57,7 +59,7 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 
-/** The first port above this one that nobody has, of the next few. */
+/** The first free port of the 20 above this one; 0 if there is none. */
 export async function freePortAbove(port: number): Promise<number> {
   for (let next = port + 1; next <= Math.min(port + 20, 65_535); next++) if (await isFree(next)) return next;
   return 0;

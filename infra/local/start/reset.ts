@@ -6,7 +6,7 @@ import { StartProblem, reasonOf } from "../command-line.ts";
 import { dataVersion, markFile, readMark, unreadable, writeMark } from "../table/data-version.ts";
 import { Locked, holdLock } from "../table/lock.ts";
 
-/** What the product puts into its data folder, but for the mark. */
+/** The files and folders that the product creates in its data folder, except the mark. */
 const ours = [
   "table.db",
   "table.db-shm",
@@ -26,10 +26,10 @@ const ours = [
   "secrets.key",
 ];
 
-/** A file's older half, and one that was about to take its place, go with it. */
+/** A file with its older half and its unfinished replacement. */
 const spellings = (name: string): string[] => [name, `${name}.1`, `${name}.new`];
 
-/** Whether a folder is a data folder of ours, one of before there was a mark too. */
+/** Tells whether a folder is a data folder of this product, even one that has no mark. */
 async function isOurs(folder: string): Promise<boolean> {
   if ((await readMark(folder)) !== undefined) return true;
   return ["table.db", "issuer.json"].every((name) => existsSync(join(folder, name)));
@@ -47,14 +47,14 @@ async function lock(folder: string): Promise<() => Promise<void>> {
 }
 
 export type Reset = {
-  /** Asks whoever sits there, where somebody does. */
+  /** Asks the user, if there is a terminal. */
   confirm: (question: string) => Promise<boolean>;
   say: (text: string) => void;
 };
 
 /**
- * Deletes what the product has put into its data folder, and nothing else; the folder stays ours. Throws `StartProblem`, with nothing deleted,
- * when the folder is none of ours, is in use, or whoever is asked says no.
+ * Deletes the product's own files from its data folder, and nothing else; the folder keeps its mark. Throws
+ * `StartProblem` with nothing deleted if the folder is not a data folder, is in use, or the user declines.
  */
 export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
   const folder = await realpath(dataDir).catch(() => undefined);
@@ -67,7 +67,7 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   try {
     const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
-    // A reset that is cut off leaves a folder that is ours still, and is begun anew or not at all.
+    // An interrupted reset leaves a folder with a mark of unreadable data, which can be reset again but not started.
     await writeMark(folder, unreadable);
     for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
     await writeMark(folder, dataVersion);

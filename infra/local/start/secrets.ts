@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { StartProblem, reasonOf } from "../command-line.ts";
 
-/** The text of a file, without white space around it; undefined when there is no such file. Throws `StartProblem`. */
+/** Reads a file's text without surrounding white space; undefined if the file does not exist. Throws `StartProblem`. */
 async function readSecretFile(file: string, description: string): Promise<string | undefined> {
   try {
     return (await readFile(file, "utf8")).trim();
@@ -14,7 +14,7 @@ async function readSecretFile(file: string, description: string): Promise<string
   }
 }
 
-/** Writes the whole file or nothing, readable by its owner alone. */
+/** Writes a file atomically, readable by its owner only. */
 async function writeSecretFile(file: string, text: string): Promise<string> {
   await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
@@ -22,8 +22,8 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 }
 
 /**
- * The local SECRETS_KEY: 32 random bytes as base64, kept in `$DATA_DIR/secrets.key` (mode 0600), made when there is no
- * such file. A file that holds anything else is never replaced: it may be all that opens the secrets in the table.
+ * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600); creates it if it is
+ * missing. A file with any other content is never replaced, as it may be the only key to the secrets in the table.
  * Throws `StartProblem`.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
@@ -37,8 +37,8 @@ export async function readSecretsKey(dataDir: string): Promise<string> {
 }
 
 /**
- * The local PAYMENTS_WEBHOOK_SECRET: 32 random bytes as base64url after `whsec_`, kept in `$DATA_DIR/payments.secret`
- * (mode 0600). A file that holds anything else is replaced: nothing that the secret has signed is kept. Throws
+ * Reads the local PAYMENTS_WEBHOOK_SECRET, `whsec_` and 32 random bytes as base64url, from `$DATA_DIR/payments.secret`
+ * (mode 0600). A missing file or any other content is replaced, as nothing signed with the secret is stored. Throws
  * `StartProblem`.
  */
 export async function readPaymentsSecret(dataDir: string): Promise<string> {
@@ -48,12 +48,12 @@ export async function readPaymentsSecret(dataDir: string): Promise<string> {
   return writeSecretFile(file, `whsec_${randomBytes(32).toString("base64url")}`);
 }
 
-/** 32 bytes that follow from the key of the secrets by HKDF (RFC 5869), and so outlive a restart; as base64. */
+/** Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64; they stay the same after a restart. */
 const derived = (secretsKey: string, purpose: string): string =>
   Buffer.from(hkdfSync("sha256", Buffer.from(secretsKey, "base64"), "", purpose, 32)).toString("base64");
 
 /** The local FILES_KEY. */
 export const filesKeyOf = (secretsKey: string): string => derived(secretsKey, "files");
 
-/** The local MAIL_SECRET, which mail servers show. */
+/** The local MAIL_SECRET, with which mail servers authenticate. */
 export const mailSecretOf = (secretsKey: string): string => derived(secretsKey, "mail servers").replace(/=+$/, "");

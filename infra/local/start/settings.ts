@@ -2,13 +2,13 @@ import { resolve } from "node:path";
 
 import { StartProblem, defaultDataDir } from "../command-line.ts";
 
-/** How one starts the product: everything optional, from the environment. */
+/** The settings of a start, all optional, from the environment. */
 export type Settings = {
   port: number;
   dataDir: string;
   /** A DynamoDB endpoint to use instead of the embedded engine. */
   endpoint?: string;
-  /** Where the zones of all accounts can be asked for, by UDP and TCP. */
+  /** The port of the DNS server for all accounts' zones, by UDP and TCP. */
   dnsPort: number;
   corsOrigins: string[];
   allowedHosts: string[];
@@ -27,8 +27,8 @@ function portOf(name: string, text: string): number {
 }
 
 /**
- * PORT (default 8080), DNS_PORT (default 5353), DATA_DIR (default `.data` in the project), AWS_ENDPOINT_URL_DYNAMODB, and with
- * commas CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
+ * Reads PORT (default 8080), DNS_PORT (default 5353), DATA_DIR (default `.data` in the project),
+ * AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
  */
 export function readSettings(source: Record<string, string | undefined>): Settings {
   const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];

@@ -6,21 +6,21 @@ import * as z from "zod";
 
 import { StartProblem, reasonOf, startCommand } from "../command-line.ts";
 
-/** Of what is stored in a data folder. It rises when older data cannot be read any more. */
+/** The version of the data in a data folder. It rises when older data cannot be read any more. */
 export const dataVersion = 1;
 
-/** Of a folder whose data is half deleted. */
+/** The version of a folder whose data is partly deleted. */
 export const unreadable = 0;
 
-/** The file that says that a folder is a data folder of ours, and of which version. */
+/** The file that marks a data folder of this product, with the version of its data. */
 export const markFile = "version.json";
 
 const Mark = z.object({ product: z.literal("hosted-mail-api"), data_version: z.int() });
 
-/** Less than this and the first requests would fail. */
+/** The free space needed to start; with less the first requests would fail. */
 const leastFreeBytes = 32 * 1024 * 1024;
 
-/** The version of a folder's data; undefined when it has no mark of ours. */
+/** Reads the version of a folder's data; undefined without a valid mark. */
 export async function readMark(dataDir: string): Promise<number | undefined> {
   try {
     return Mark.parse(JSON.parse(await readFile(join(dataDir, markFile), "utf8"))).data_version;
@@ -43,10 +43,13 @@ function refusalOf(dataDir: string, version: number | undefined): string | undef
   return `The data in ${dataDir} was made by an older version of this product, and cannot be read by this one.\n${waysOut(dataDir)}`;
 }
 
-/** What a disk's own root has in it. */
+/** Files that the system creates in the root folder of a disk. */
 const harmless = new Set(["lost+found", ".DS_Store"]);
 
-/** Why a folder without data of ours cannot become its place: a reset could not tell what is in it from what is ours. */
+/**
+ * The reason why a folder without our data cannot be used; undefined if it is empty. A reset could not tell other files
+ * from ours.
+ */
 async function foreignOf(dataDir: string): Promise<string | undefined> {
   const names = (await readdir(dataDir)).filter((name) => !harmless.has(name));
   if (names.length === 0) return undefined;
@@ -54,8 +57,8 @@ async function foreignOf(dataDir: string): Promise<string | undefined> {
 }
 
 /**
- * Makes the data folder unless it is there, and sees that what is in it can be read and added to. Throws `StartProblem`
- * when the folder cannot be written, its disk is full, it is somebody else's, or its data is of another version.
+ * Creates the data folder if it is missing, and checks that its data can be read and extended. Throws `StartProblem` if
+ * the folder cannot be written, is not ours, has data of another version, or its disk is full.
  */
 export async function prepareDataDir(
   dataDir: string,
@@ -80,7 +83,7 @@ export async function prepareDataDir(
   if (isNew) await writeMark(dataDir, dataVersion);
 }
 
-/** Marks a folder as a data folder of ours. Throws `StartProblem` when it cannot be written. */
+/** Marks a folder as a data folder. Throws `StartProblem` if it cannot be written. */
 export async function writeMark(dataDir: string, version: number): Promise<void> {
   const mark: z.input<typeof Mark> = { product: "hosted-mail-api", data_version: version };
   try {
@@ -94,6 +97,6 @@ export async function writeMark(dataDir: string, version: number): Promise<void>
 
 async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize, blocks } = await statfs(folder);
-  // What is no disk has no size.
+  // File systems without a disk report no size.
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }

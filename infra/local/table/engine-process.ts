@@ -4,11 +4,11 @@ import { dirname, join } from "node:path";
 
 import { StartProblem } from "../command-line.ts";
 
-/** A child process with what it has printed so far. */
+/** A child process with its latest output. */
 type EngineProcess = {
   child: ChildProcessWithoutNullStreams;
   output: () => string;
-  /** Settles when it is gone and its output is read to the end. */
+  /** Resolves when the process has ended and its output is read. */
   ended: Promise<void>;
 };
 
@@ -17,17 +17,17 @@ const stopTimeoutMs = 5000;
 const keptOutputChars = 2000;
 
 /**
- * Becomes the engine, after leaving a watcher behind that ends it when this process goes: a killed
- * process closes its end of the pipe on descriptor 3, and `read` fails. A line on it calls the watcher off.
+ * Starts a watcher, then becomes the engine. The watcher ends the engine when this process ends: a killed process
+ * closes its end of the pipe on descriptor 3, so `read` fails. A line on the pipe dismisses the watcher.
  */
 const watchedExec = `exec 3<&0
 { read -r line <&3 || kill -TERM $$; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`;
 
-/** Starts the executable with a watcher beside it, so that it cannot outlive this process. */
+/** Starts the executable with a watcher, so that it never outlives this process. */
 export function spawnWatched(binary: string, args: readonly string[]): EngineProcess {
   const child = spawn("/bin/sh", ["-c", watchedExec, "engine", binary, ...args], {
-    // A session of its own, so that Ctrl-C in the terminal reaches us and not the engine.
+    // A session of its own, so that Ctrl-C in the terminal reaches this process and not the engine.
     detached: true,
   });
   let text = "";
@@ -44,7 +44,7 @@ export function spawnWatched(binary: string, args: readonly string[]): EnginePro
   return { child, output: () => text.trim(), ended };
 }
 
-/** Resolves when the engine says that it listens, which it does once its port is bound. Throws `StartProblem`. */
+/** Resolves when the engine prints that it listens, which it does once its port is bound. Throws `StartProblem`. */
 export async function untilListening({ child, output, ended }: EngineProcess): Promise<void> {
   let failure = "";
   child.once("error", (error) => (failure = `cannot be started: ${error.message}`));
@@ -67,7 +67,7 @@ export async function untilListening({ child, output, ended }: EngineProcess): P
   throw new StartProblem(`The embedded DynamoDB engine ${what}${output() === "" ? "." : `:\n${output()}`}`);
 }
 
-/** Ends the engine and waits until it is gone; by force if it does not go in time. */
+/** Ends the engine and waits for it; kills it after a time-out. */
 export async function endProcess({ child, ended }: EngineProcess): Promise<void> {
   child.stdin.end("\n");
   child.kill("SIGTERM");
@@ -76,7 +76,7 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
   clearTimeout(timer);
 }
 
-/** The platforms that Dynoxide is published for and that can run our scripts: `package.json` has a package for each. */
+/** The platforms that have a Dynoxide package and a shell; `package.json` lists a package for each. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 
 const ownEndpoint = `DynamoDB Local takes its place, on any system. Run it beside the product:
@@ -88,7 +88,7 @@ const ownEndpoint = `DynamoDB Local takes its place, on any system. Run it besid
 
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 
-/** Why there is no executable, and what to do, in one screen. */
+/** The message for a missing executable, with a solution. */
 function noBinary(platform: string): string {
   const name = `@dynoxide/${platform}`;
   if (platform.startsWith("win32-")) {
@@ -104,10 +104,10 @@ function noBinary(platform: string): string {
   );
 }
 
-/** Where a package is installed. Throws where it is not. */
+/** Finds the path of an installed package. Throws if it is not installed. */
 type Resolve = (id: string) => string;
 
-/** The engine's executable for this platform. Throws `StartProblem` where there is none. */
+/** The path of the engine's executable for this platform. Throws `StartProblem` if there is none. */
 export function binaryPath(
   platform = `${process.platform}-${process.arch}`,
   resolve: Resolve = createRequire(import.meta.url).resolve,

@@ -16,19 +16,19 @@ import { StartProblem, reasonOf } from "../command-line.ts";
 import { binaryPath, endProcess, spawnWatched, untilListening } from "./engine-process.ts";
 import { Locked, freePort, holdLock } from "./lock.ts";
 
-/** A DynamoDB endpoint: our engine, or somebody else's. */
+/** A DynamoDB endpoint: the embedded engine, or an external one. */
 export type Engine = {
   /** The URL for AWS_ENDPOINT_URL_DYNAMODB. */
   endpoint: string;
-  /** The engine's process; null where it is not ours. */
+  /** The engine's process id; null for an external engine. */
   pid: number | null;
-  /** Ends it, its file written out, and waits until it is gone. */
+  /** Ends the engine, which writes its file first, and waits for it. */
   stop: () => Promise<void>;
-  /** Settles, with what it said last, if it ends without being asked to. */
+  /** Resolves with the engine's last output if it ends unexpectedly. */
   died: Promise<string>;
 };
 
-/** The file under its one real name, once it is clear that it can be written. */
+/** Resolves the file's real path, after checking that it can be written. */
 async function checkedFile(dbPath: string): Promise<string> {
   try {
     const folder = await realpath(dirname(resolve(dbPath)));
@@ -55,9 +55,9 @@ async function lockFile(file: string): Promise<() => Promise<void>> {
 }
 
 /**
- * Starts the embedded DynamoDB engine on 127.0.0.1, in memory or on the SQLite file `dbPath`, and
- * resolves once it listens. It does not outlive this process, however that ends, and only one engine
- * has a file at a time. Throws `StartProblem`.
+ * Starts the embedded DynamoDB engine on 127.0.0.1, in memory or on the SQLite file `dbPath`, and resolves once it
+ * listens. The engine ends with this process in every case. Only one engine can use a file at a time. Throws
+ * `StartProblem`.
  */
 export async function startEngine({ dbPath, port }: { dbPath?: string; port?: number } = {}): Promise<Engine> {
   const binary = binaryPath();
@@ -85,7 +85,7 @@ export async function startEngine({ dbPath, port }: { dbPath?: string; port?: nu
   return { endpoint: `http://127.0.0.1:${chosenPort}`, pid: engine.child.pid ?? null, stop, died };
 }
 
-/** An endpoint somebody else runs, with the same face as our own engine. */
+/** Wraps an external endpoint in the interface of the embedded engine. */
 export const foreignEngine = (endpoint: string): Engine => ({
   endpoint,
   pid: null,
@@ -93,7 +93,9 @@ export const foreignEngine = (endpoint: string): Engine => ({
   died: new Promise(() => {}),
 });
 
-/** The client of the control plane. Credentials are needed to sign, not to be let in, unless the endpoint checks them. */
+/**
+ * The client for managing tables. Requests must be signed, but the credentials matter only if the endpoint checks them.
+ */
 const controlPlane = (endpoint: string): DynamoDBClient =>
   new DynamoDBClient({
     endpoint,
@@ -128,7 +130,7 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
       }),
     );
   } catch (error) {
-    // Somebody else created it in between.
+    // Another process has created the table in between.
     if (!(error instanceof ResourceInUseException)) throw error;
   }
   while (!(await isActive(client, TableName))) await delay(50);
@@ -137,8 +139,9 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the one table as infra/constructs/storage.ts declares it, unless it is there, but without its stream: the
- * change feed reads the journals instead, as the engine's writes slow down with every record in one. Throws `StartProblem`.
+ * Creates the table if it is missing, as infra/constructs/storage.ts declares it but without its stream. The stream
+ * would slow down the engine's writes with every record, so the change feed reads the journals instead. Throws
+ * `StartProblem`.
  */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {
   const client = controlPlane(endpoint);

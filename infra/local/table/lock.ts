@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
 
-/** Somebody else holds the lock; `pid` is theirs, if they told us. */
+/** Another process holds the lock; `pid` is its id if known. */
 export class Locked extends Error {
   readonly pid: number | undefined;
 
@@ -30,9 +30,9 @@ const askHolder = (address: string): Promise<number | undefined> =>
   });
 
 /**
- * Holds a name for as long as this process lives, or until the returned function is called. The lock is
- * an abstract Unix socket (unix(7), Linux only): the kernel frees it however the process ends, so there
- * is no stale lock to clear, and whoever finds it taken can ask the holder for its pid. Throws `Locked`.
+ * Holds a lock on a name until this process ends or the returned function is called. The lock is an abstract Unix
+ * socket (unix(7), Linux only). The kernel frees it however the process ends, so there are no stale locks, and other
+ * processes can ask the holder for its pid. Throws `Locked`.
  */
 export async function holdLock(name: string): Promise<() => Promise<void>> {
   const digest = createHash("sha256").update(name).digest("hex");
@@ -50,13 +50,13 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** The file in the data folder that tells the operator's command where the running product's engine is. */
+/** The file in the data folder that tells the operator's command the address of the running engine. */
 export const engineNote = "engine.json";
 
-/** The name of the table on one machine. */
+/** The name of the local table. */
 export const localTableName = "hosted-mail-local";
 
-/** Writes the note; the returned function takes it away again. */
+/** Writes the note; the returned function deletes it. */
 export async function leaveEngineNote(
   dataDir: string,
   note: { endpoint: string; pid: number },
@@ -67,7 +67,7 @@ export async function leaveEngineNote(
   return () => rm(file, { force: true });
 }
 
-/** A port of 127.0.0.1 that nobody has at the moment. */
+/** Finds a port of 127.0.0.1 that is free at the moment. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const port = await new Promise<number>((settle, reject) => {

@@ -13,7 +13,7 @@ const errors = {
   versionNotSupported: [-32009, "VERSION_NOT_SUPPORTED"],
 } as const satisfies Record<string, readonly [number, string]>;
 
-/** Why a message of the A2A protocol is refused. */
+/** An error of the A2A protocol. */
 export class A2aError extends Error {
   readonly kind: keyof typeof errors;
   readonly metadata: Record<string, string>;
@@ -25,7 +25,7 @@ export class A2aError extends Error {
   }
 }
 
-/** The JSON-RPC error, whose `data` says in a `google.rpc.ErrorInfo` what programs decide on (A2A 1.0, §9.5). */
+/** Builds the JSON-RPC error. Its `data` holds a `google.rpc.ErrorInfo` for programs to decide on (A2A 1.0, §9.5). */
 export function a2aFailure(id: Id | null, { kind, message, metadata }: A2aError): Response {
   const [code, reason] = errors[kind];
   const info = {

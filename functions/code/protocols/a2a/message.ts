@@ -10,7 +10,7 @@ import { A2aError } from "./errors.ts";
 export const dataType = "application/json";
 export const textType = "text/plain";
 
-/** ProtoJSON: what is not known is passed over, and an empty text is one that was not given. */
+/** As in ProtoJSON, unknown members are ignored, and an empty text counts as absent. */
 const Text = z.string().transform((text) => (text === "" ? undefined : text));
 const Part = z.looseObject({ text: z.string().optional(), data: z.unknown().optional(), mediaType: Text.optional() });
 const SendMessage = z.looseObject({
@@ -30,15 +30,18 @@ const SendMessage = z.looseObject({
 });
 type Part = z.output<typeof Part>;
 
-/** What a data part holds: the members of the specified envelope, of which all but the program are in the message too. */
+/**
+ * The content of a data part: the members of the specified envelope. All but the program are optional, as the message
+ * has them too.
+ */
 const Data = CodeRequest.partial({ request_id: true, session_id: true });
 
-/** A message of A2A 1.0 as what it asks for: a program to run, and in which form its envelope is wanted. */
+/** A parsed A2A 1.0 message: the program to run, and the media type of the answer. */
 export type Asked = { run: Omit<Run, "key">; taskId: string; outputType: string };
 
 /**
- * Reads the parameters of `SendMessage`. Without a context the message is the only one of its own, which goes by the
- * message's id, so that the same message sent again means the same. Throws `A2aError`.
+ * Reads the parameters of `SendMessage`. A message without a context gets a context of its own, derived from the
+ * message's id, so that a repeated message means the same. Throws `A2aError`.
  */
 export function readSendMessage(params: Record<string, unknown>, principalId: string): Asked {
   const { message, configuration } = parsed(SendMessage, params, "params");
@@ -85,7 +88,7 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, place: string): 
   throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));
 }
 
-/** There is no task to be found: each was answered whole, and is not kept. */
+/** The error for any task id. Tasks are answered complete and never stored. */
 export const taskNotFound = (taskId: unknown): A2aError =>
   new A2aError(
     "taskNotFound",
@@ -96,7 +99,7 @@ export const taskNotFound = (taskId: unknown): A2aError =>
 export const noPush = (): A2aError =>
   new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
 
-/** The task of a program that ran: the envelope is its artifact, and a failure's message stands in its status too. */
+/** Builds the task of a program that ran. The envelope is its artifact; an error's message is also in its status. */
 export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Asked, now: Date): object {
   const { error } = envelope;
   const contextId = run.sessionId;

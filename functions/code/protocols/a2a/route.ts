@@ -7,7 +7,10 @@ import { CodeRequest, CodeResponse } from "../../envelope.ts";
 import { executeIdempotently } from "../../execution/replay.ts";
 import { a2aRpc, isRpc } from "./rpc.ts";
 
-/** The specified A2A envelope: declared like a route for its input and the document, but no function a program could call. */
+/**
+ * The route of the specified A2A envelope. It is declared for its input and the OpenAPI document; programs cannot call
+ * it.
+ */
 export const route = defineRoute({
   name: "code.a2a",
   method: "POST",
@@ -25,7 +28,7 @@ export const route = defineRoute({
   },
 });
 
-/** Answers the specified envelope and, where the body is JSON-RPC, the A2A protocol. */
+/** Answers a program in the specified envelope, or a JSON-RPC body by the A2A protocol. */
 export async function a2a(request: Request, door: Door): Promise<Response> {
   const { body, headers, rawQueryString } = request;
   if (isRpc(body)) return a2aRpc(request, door);

@@ -10,13 +10,13 @@ import { noPush, readSendMessage, taskNotFound, taskOf } from "./message.ts";
 
 export const a2aVersion = "1.0";
 
-/** Whether a body is meant for the protocol, and not the specified envelope, which has no such member. */
+/** Tells whether a body is JSON-RPC. The specified envelope has no member `jsonrpc`. */
 export const isRpc = (body: unknown): boolean => typeof body === "object" && body !== null && "jsonrpc" in body;
 
 /**
- * The A2A protocol, version 1.0, in its JSON-RPC binding, for an agent that keeps no tasks: `SendMessage` runs a program
- * and answers its task complete or failed. Errors are JSON-RPC errors; what ends a request before it is read as a
- * message (401, 413, 429 …) is answered as by every route.
+ * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program
+ * and answers its task, complete or failed. Errors are JSON-RPC errors, except those before the message is read (401,
+ * 413, 429 …), which every route answers alike.
  */
 export async function a2aRpc(request: Request, door: Door): Promise<Response> {
   const id = idOf(request.body);
@@ -35,7 +35,10 @@ export async function a2aRpc(request: Request, door: Door): Promise<Response> {
   }
 }
 
-/** The header, or else the query parameter; nothing at all means 0.3. A patch number says nothing of the protocol. */
+/**
+ * Checks the version in the header or, without one, in the query parameter; the default is 0.3. Patch numbers are
+ * ignored.
+ */
 function checkVersion({ headers, rawQueryString }: Request): void {
   const version = headers["a2a-version"] || new URLSearchParams(rawQueryString).get("A2A-Version") || "0.3";
   if (/^1\.0(\.\d{1,5})?$/.test(version.trim())) return;
@@ -74,7 +77,7 @@ const methods = new Map<string, Answer>([
   ],
 ]);
 
-/** The message's id is what it goes by when it is sent again, or the key in the header. */
+/** Runs the program of a message. A repeated message is recognised by its id, or by the `Idempotency-Key` header. */
 async function sendMessage({ id, params }: RpcRequest, door: Door, { headers }: Request): Promise<Response> {
   const asked = readSendMessage(params, (await door.authenticate()).id);
   const { "idempotency-key": key } = headers;
@@ -86,7 +89,7 @@ async function sendMessage({ id, params }: RpcRequest, door: Door, { headers }: 
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 
-/** None is kept. */
+/** Answers an empty list, since tasks are not stored. */
 function listTasks({ id, params }: RpcRequest): Response {
   const { pageSize } = params;
   const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;

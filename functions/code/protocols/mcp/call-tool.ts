@@ -13,8 +13,10 @@ import { summarizeResults } from "./results.ts";
 import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
 
 /**
- * Runs the program of a `tools/call`: the text is the A2A response, whole, unless less is asked for. Whatever a model can mend is a tool error (`isError`), never a protocol error:
- * models see only those. An unknown tool is one for the client.
+ * Runs the program of a `tools/call`.
+ * - The text is the A2A response: whole, or summarized for `results: "last"`.
+ * - Errors that a model can fix are tool errors (`isError`), as models do not see protocol errors.
+ * - An unknown tool is a protocol error, for the client to fix.
  */
 export async function callTool(
   call: RpcRequest,
@@ -38,10 +40,7 @@ const noTool = (name: unknown): string =>
 const refuse = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
   refused(String(id), "invalid_argument", complaint(tool, wrong));
 
-/**
- * Clients use their small ids again in each connection: an id says which answer is meant, and only a `request_id`
- * that a program is sent again.
- */
+/** Only a `request_id` makes a program idempotent: clients reuse small JSON-RPC ids in each connection. */
 async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, door: Door): Promise<CodeResponse> {
   const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
   const requestId = sent ?? String(id);
@@ -50,7 +49,7 @@ async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, 
     return sent === undefined ? await execute(program, door) : (await executeIdempotently(program, door)).envelope;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    // The model that sent it too early, or asked for too much at once, is the one to wait: what HTTP says it never sees.
+    // The model has to wait, and it does not see HTTP errors, so it gets a tool error.
     if (error.code === "idempotency_in_flight") return refused(requestId, error.code, error.message);
     if (error.code !== "rate_limited") throw error;
     const { message, extras } = error;
@@ -58,7 +57,7 @@ async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, 
   }
 }
 
-/** The envelope of a call in which not even a program was found to run, or none was let through. */
+/** The envelope of a call whose arguments hold no valid program, or whose program was not admitted. */
 const refused = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
   refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
 

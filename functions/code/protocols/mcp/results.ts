@@ -1,17 +1,18 @@
 import { isWrite } from "../../catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../../envelope.ts";
 
-/** The room for the last value and results together: as much as a model and its host take at once. */
+/** The room for the last value and the results together, in bytes: as much as a model and its host can take at once. */
 const roomBytes = 65_536;
-/** Results that take no more than this together are told as in every envelope. */
+/** Results up to this total size are included unchanged, in bytes. */
 const smallBytes = 2_048;
-/** What the results of writes may take when the program completed: ids that its last value does not tell. */
+/** The room for results of writes when the program completed, in bytes: they may hold ids that the last value lacks. */
 const writesBytes = 8_192;
 
 /**
- * The envelope for who asks for the last value alone (`results: "last"`): beyond 2 KiB, calls are told with the size of
- * their result (`bytes`) in its place, but for writes whose result the last value does not tell. What the last value
- * holds, and an error, stand there once.
+ * Summarizes an envelope for `results: "last"`.
+ * - Results of more than 2 KiB in total are replaced by their size (`bytes`). Results of writes stay if they fit and
+ *   the last value does not contain them.
+ * - Results in the last value, and the error, are not repeated.
  */
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
@@ -56,7 +57,9 @@ function entriesOf(responses: readonly CallResponse[], given: { told: string; ro
   return joined(entries);
 }
 
-/** The calls of a comprehension take one entry, where only their size is told: how many they are, and their size together. */
+/**
+ * Joins neighbouring calls of one function whose results are omitted into one entry, with their number and total size.
+ */
 function joined(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];
   for (const one of entries) {
@@ -67,19 +70,19 @@ function joined(entries: readonly Entry[]): Entry[] {
   return groups;
 }
 
-/** Stands where the last value would be that the answer has no room for. */
+/** Replaces a last value that does not fit. */
 const truncationNotice = (bytes: number) => ({
   omitted_bytes: bytes,
   message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. Let the last line pick what you need, as in [x.id for x in page.items], ask for a smaller page_size, or for results: "all".`,
 });
 
-/** Stands for the last value of a program that failed before it came to one: what the last call brought. */
+/** Replaces the last value of a program that failed before its last line: a large result of its last call. */
 const unfinished = (bytes: number) => ({
   omitted_bytes: bytes,
   message: 'The program failed before its last line. results: "all" shows what its calls brought.',
 });
 
-/** The message says it all: the signature stands in it, and the places that a list of details would tell again. */
+/** Drops the parts of an error that its message repeats: the signature and the list of details. */
 function shortened({ parameters: _, detail, ...error }: ProgramError): ProgramError {
   return { ...error, ...(detail === undefined || Array.isArray(detail) ? {} : { detail }) };
 }

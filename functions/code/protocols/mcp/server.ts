@@ -10,19 +10,22 @@ import { callTool } from "./call-tool.ts";
 import { executeName, queryName, tools } from "./tools.ts";
 import { type Generation, protocolGeneration, legacyRevisions, refuseByHeaders, revisions } from "./versions.ts";
 
-/** Who answers, in the words of MCP. */
+/** The server's identity in MCP terms. */
 const serverInfo = { name: "hosted-mail-api", title: productName, version: "1.0.0" };
 const capabilities = { tools: {} };
 const instructions = `The ${productName}: accounts, workspaces, domains and DNS, mailboxes, forwarding, dedicated IPs, billing. ${queryName} runs programs that only read, ${executeName} every program. Put what belongs together into one program.`;
 
-/** What revisions 2025-11-25, 2025-06-18 and 2025-03-26 ask for, but for calls of tools. */
+/** The methods of revisions 2025-11-25, 2025-06-18 and 2025-03-26, except `tools/call`. */
 const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([
   ["initialize", initialize],
   ["ping", ({ id }: RpcRequest) => result(id, {})],
   ["tools/list", ({ id }: RpcRequest) => result(id, { tools: tools() })],
 ]);
 
-/** The client's revision when it is known here, else the newest of these: the client then stays or leaves. */
+/**
+ * Answers the client's revision if it is supported, else the newest legacy one: the client then accepts it or
+ * disconnects.
+ */
 function initialize({ id, params }: RpcRequest): Response {
   const { protocolVersion: asked } = params;
   if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion is a string");
@@ -32,14 +35,14 @@ function initialize({ id, params }: RpcRequest): Response {
 
 const _meta = { "io.modelcontextprotocol/serverInfo": serverInfo };
 
-/** A result of revision 2026-07-28: that it is the whole one, and whose. */
+/** Builds a result of revision 2026-07-28: marked complete, with the server's identity. */
 const complete = (id: Id, value: Record<string, unknown>): Response =>
   result(id, { resultType: "complete", ...value, _meta });
 
-/** Everybody's answer is the same, until the next deployment. */
+/** The answer is the same for everybody until the next deployment, so it may be cached. */
 const cached = { ttlMs: 300_000, cacheScope: "public" };
 
-/** What revision 2026-07-28 asks for, but for calls of tools. */
+/** The methods of revision 2026-07-28, except `tools/call`. */
 const modernMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([
   [
     "server/discover",
@@ -48,12 +51,14 @@ const modernMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new M
   ["tools/list", ({ id }: RpcRequest) => complete(id, { tools: tools(), ...cached })],
 ]);
 
-/** The host of an origin or a `Host` header on this machine itself, with any port. */
+/** Matches a loopback host with any port, in an origin or a `Host` header. */
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Refuses a browser's request from a page that is not allowed (403), against DNS rebinding. `allowed` is a list
- * with commas. A server reached over loopback also allows pages of this machine. Other clients send no `Origin`.
+ * Refuses requests from web pages that are not allowed (403), against DNS rebinding.
+ * - `allowed` is a comma-separated list of origins.
+ * - A server reached over loopback also allows pages from loopback addresses.
+ * - Requests without `Origin` pass, as clients other than browsers send none.
  */
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;
@@ -70,9 +75,9 @@ const eras = {
 };
 
 /**
- * The MCP endpoint (Streamable HTTP), without sessions and streams: one message per POST, answered by one JSON
- * object, whatever the client's `Accept` says. It speaks revision 2026-07-28, and 2025-11-25, 2025-06-18 and
- * 2025-03-26, which begin with `initialize`.
+ * Answers the MCP endpoint (Streamable HTTP) without sessions and streams: one message per POST, answered by one JSON
+ * object regardless of `Accept`. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18 and 2025-03-26, which begin
+ * with `initialize`.
  */
 export async function mcp(request: Request, door: Door): Promise<Response> {
   const message = readMessage(request.body);
@@ -87,11 +92,11 @@ export async function mcp(request: Request, door: Door): Promise<Response> {
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 
-/** Refuses pages of web origins that are not allowed, before anything else: whose browser it is does not matter. */
+/** Refuses pages of disallowed web origins before anything else, authentication included. */
 export const checkPage = ({ headers }: Pick<Request, "headers">): void =>
   checkOrigin(headers, runtime().env.ALLOWED_ORIGINS);
 
-/** The answer to a body that is no JSON, in the words of JSON-RPC; undefined for what HTTP itself refuses. */
+/** The JSON-RPC error for a body that is not JSON; undefined for errors that HTTP answers itself. */
 export const unreadable = (problem: Problem | InvalidInput): Response | undefined =>
   problem instanceof Problem && problem.code === "malformed_json"
     ? failure(null, errorCodes.parseError, problem.message, problem.status)
@@ -100,7 +105,10 @@ export const unreadable = (problem: Problem | InvalidInput): Response | undefine
 const shape =
   "Send one JSON-RPC 2.0 message: jsonrpc, method, an id that is a string or integer, params that are an object";
 
-/** Revision 2026-07-28 has a status for it; a client of an earlier one reads here which revisions there are. */
+/**
+ * Answers an unknown method: 404 in revision 2026-07-28. For clients of earlier revisions the message lists the
+ * supported ones.
+ */
 function unknownMethod({ id, method }: RpcRequest, era: Generation): Response {
   const message = `There is no method ${clip(method)}; the MCP revisions here are ${revisions.join(", ")}`;
   return failure(id, errorCodes.methodNotFound, message, era === "modern" ? 404 : 200);

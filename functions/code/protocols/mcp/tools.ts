@@ -10,8 +10,8 @@ import { sourceLimitBytes } from "../../language/lexer.ts";
 import { callLimit } from "../../language/parser.ts";
 
 /**
- * How programs are written, and every function there is. Some clients cut descriptions: what a model cannot find out
- * by itself stands first.
+ * Describes the language and lists every function. Some clients cut descriptions, so the parts that a model cannot look
+ * up come first.
  */
 const executeDescription = (): string =>
   `Runs a program of calls to the ${productName} and answers each call's result and the last line's value; results="last": that value alone.
@@ -21,7 +21,7 @@ ${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
 ${notation([...catalogue.values()])} Those after | change something.
 ${catalogueText(() => true)}`;
 
-/** The same for programs that only read. `other` is the tool for the rest. */
+/** The description for programs that only read. `other` is the tool for all programs. */
 const queryDescription = (other: string): string =>
   `Runs a program of calls that only read and answers the last line's value; ${other} takes the same programs and calls that change something.
 
@@ -43,7 +43,7 @@ Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s
 
 const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
 
-/** How the lines are read; only those functions are named that are an exception. */
+/** Explains the notation of the function list, and names the functions that need no account. */
 function notation(functions: readonly CodeFunction[]): string {
   const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
     const without = members.filter((fn) => !needsAccount(fn));
@@ -55,11 +55,11 @@ function notation(functions: readonly CodeFunction[]): string {
 const needsAccount = (fn: CodeFunction): boolean =>
   parametersOf(fn).some(({ name, required }) => name === "account_id" && required);
 
-/** `auth.groups.members.add` is one of `auth.groups.members`. */
+/** Groups functions by prefix: `auth.groups.members.add` belongs to `auth.groups.members`. */
 const byPrefix = (functions: readonly CodeFunction[]): Map<string, CodeFunction[]> =>
   Map.groupBy(functions, ({ route }) => route.name.slice(0, route.name.lastIndexOf(".")));
 
-/** One line a prefix: what reads, and after a bar what changes something. */
+/** Writes one line for each prefix: functions that read, and after a bar those that write. */
 function catalogueText(isShown: (fn: CodeFunction) => boolean): string {
   const lines = [...byPrefix([...catalogue.values()].filter(isShown))].map(([prefix, functions]) => {
     const reads = functions.filter(({ route }) => route.access === "read").map(shortSignature);
@@ -71,7 +71,7 @@ function catalogueText(isShown: (fn: CodeFunction) => boolean): string {
 
 const paging = new Set(["page", "page_size"]);
 
-/** `list(…, status?)`: without what is said once for all. */
+/** Writes a short signature such as `list(…, status?)`, without the parameters that the notation explains. */
 function shortSignature(fn: CodeFunction): string {
   const parameters = parametersOf(fn).filter(({ name, required }) => name !== "account_id" || !required);
   const isPaged = parameters.some(({ name }) => paging.has(name));
@@ -84,17 +84,17 @@ export const executeName = "service_execute";
 export const queryName = "service_query";
 export const toolNames = [executeName, queryName] as const;
 
-/** Which results of calls an answer holds beside the last value. */
+/** The results of calls that an answer includes besides the last value. */
 const Results = z.enum(["all", "last"]);
 type Results = z.output<typeof Results>;
 
-/** What a tool answers where the caller does not say. */
+/** The default of `results` for each tool. */
 export const resultsUnsaid: Readonly<Record<(typeof toolNames)[number], Results>> = {
   [executeName]: "all",
   [queryName]: "last",
 };
 
-/** What both tools take: the specified `code`, and what is ours. */
+/** The arguments of both tools: the specified `code`, and our extensions. */
 export const ToolArguments = z.strictObject({
   code: z.string().meta({ description: "The program: one or more function calls." }),
   dry_run: z.boolean().optional().meta({ description: "Check only: say which calls it would make. Nothing is done." }),
@@ -109,7 +109,10 @@ export const ToolArguments = z.strictObject({
   }),
 });
 
-/** The hints are for the worst that a program can do. Looking things up asks registrars and the internet's DNS. */
+/**
+ * Hints about the worst that a program may do. `openWorldHint` is true because look-ups ask registrars and the public
+ * DNS.
+ */
 const annotationsOf = (readOnly: boolean) => ({
   readOnlyHint: readOnly,
   destructiveHint: !readOnly,

@@ -5,7 +5,7 @@ import { type Id, type Message, errorCodes, failure } from "../json-rpc.ts";
 
 /** The revisions that begin with `initialize`, the newest first. */
 export const legacyRevisions = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
-/** The revision whose requests carry all that is needed to answer them. */
+/** The revision whose requests need no `initialize` before them. */
 const modernRevision = "2026-07-28";
 export const revisions: readonly string[] = [modernRevision, ...legacyRevisions];
 
@@ -19,7 +19,7 @@ const prefix = "io.modelcontextprotocol/";
 const versionKey = `${prefix}protocolVersion`;
 const capabilitiesKey = `${prefix}clientCapabilities`;
 
-/** The header without the white space around it, which is no part of it (RFC 9110 §5.5). */
+/** Reads a header without its surrounding white space, which is not part of the value (RFC 9110 §5.5). */
 const field = (headers: Headers, name: string): string | undefined => headers[name]?.trim();
 
 const metaOf = ({ params }: Message): Record<string, unknown> => {
@@ -30,8 +30,11 @@ const metaOf = ({ params }: Message): Record<string, unknown> => {
 const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) => known === revision);
 
 /**
- * The era that a message is of (MCP 2026-07-28, "Versioning"): a revision named in `_meta` decides before anything
- * else, then `initialize`, then the header. `Mcp-Method` decides nothing: clients of both eras send it.
+ * The generation of a message (MCP 2026-07-28, "Versioning"), decided in this order:
+ * - a revision named in `_meta`
+ * - the method `initialize`
+ * - the header `MCP-Protocol-Version`
+ * `Mcp-Method` does not count, as clients of both generations send it.
  */
 export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);
@@ -43,8 +46,8 @@ export function protocolGeneration(message: Message, headers: Headers): Generati
 }
 
 /**
- * What is wrong with the revision and the headers of a message; nothing is to be done for one that has something.
- * Whoever routes or filters by headers must have seen what is run (MCP 2026-07-28, "Server Validation").
+ * Refuses a message whose revision or headers are wrong; undefined if they are fine. Headers must match the body, as
+ * proxies may route or filter by headers (MCP 2026-07-28, "Server Validation").
  */
 export function refuseByHeaders(message: Message, headers: Headers): Response | undefined {
   const { method } = message;
@@ -60,7 +63,7 @@ export function refuseByHeaders(message: Message, headers: Headers): Response | 
   return refuseEnvelope(message, id) ?? refuseFields(message, headers, id);
 }
 
-/** `_meta` names the revision and what the client can do; who it is need not be said. */
+/** Requires `_meta` to name the revision and the client's capabilities. The client's identity is optional. */
 function refuseEnvelope(message: Message, id: Id | null): Response | undefined {
   const meta = metaOf(message);
   const missing = [
@@ -71,7 +74,7 @@ function refuseEnvelope(message: Message, id: Id | null): Response | undefined {
   return failure(id, errorCodes.invalidParams, `params._meta needs ${missing.join(" and ")}`, badRequest);
 }
 
-/** What the headers repeat of a request. */
+/** Requires the headers to repeat the revision, the method and the tool's name. */
 function refuseFields({ method, params }: Message, headers: Headers, id: Id | null): Response | undefined {
   if (field(headers, "mcp-protocol-version") === undefined) return mismatch(id, "MCP-Protocol-Version is missing");
   const sentMethod = field(headers, "mcp-method");
@@ -86,7 +89,7 @@ function refuseFields({ method, params }: Message, headers: Headers, id: Id | nu
   return read === name ? undefined : mismatch(id, `Mcp-Name is ${clip(read)}, params.name is ${clip(name)}`);
 }
 
-/** A value as it was before it was made fit for a header: whatever is not plain text there is base64 of UTF-8. */
+/** Decodes a header value: text that is not plain ASCII is sent as base64 of UTF-8. Undefined if that is malformed. */
 function decoded(value: string): string | undefined {
   const base64 = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1];
   if (base64 === undefined) return value;

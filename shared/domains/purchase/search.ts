@@ -123,7 +123,7 @@ export async function searchDomains(
   return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
-/** Marks names as unavailable that an account holds or is buying here, even if the registry still sells them. */
+/** Marks names as unavailable that an account holds firmly or is buying here, even if the registry still sells them. */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);
   const held = await firmlyHeld(table, names);

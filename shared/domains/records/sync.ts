@@ -24,7 +24,7 @@ const changesAtOnce = 100;
 /**
  * Writes a domain's records into its zone at the provider, and gives the new state of the zone.
  * - Only the process with the lease writes; other callers return at once.
- * - Work that fails because the provider or the table is unavailable stays due, and is no error for the caller.
+ * - Work that cannot be done at present stays due, and is no error for the caller.
  */
 export async function syncZone(accountId: string, domainId: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { table, now, log } = work;

@@ -103,7 +103,10 @@ export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[]
   ]);
 }
 
-/** Checks a domain in the public DNS. All questions are asked at the same time. */
+/**
+ * Checks a domain in the public DNS. All questions are asked at the same time, so this takes no longer than the
+ * resolver allows for one question.
+ */
 export async function healthOf(
   domain: StoredDomain,
   expected: readonly ParsedRecord[] | undefined,

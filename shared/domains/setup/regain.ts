@@ -48,8 +48,8 @@ export function regainDomain(
       deletes_at: null,
       source: "connected",
       registration: null,
-      // Others may have received mail at the name since. Null makes the system records and the firm hold wait until the
-      // delegation is seen again.
+      // Others may have received mail at the name since: null keeps this account from reading it until the delegation
+      // is seen again.
       verified_at: null,
       auto_renew: false,
       is_open: true,

@@ -43,7 +43,7 @@ async function wayBack(table: Reader, accountId: string, planned: Planned): Prom
   return undefined;
 }
 
-/** The mailboxes that get copies of a mailbox's mail by rules of other scopes than the one that the copy came by. */
+/** The mailboxes that get copies of a mailbox's mail by rules of scopes other than `by`. */
 async function stepsFrom(
   table: Reader,
   accountId: string,

@@ -12,8 +12,8 @@ import { finishRelease } from "./domain.ts";
 import { removeZone } from "./zone.ts";
 
 /**
- * Goes on with a domain that goes. One that lost its name to another account loses its zone, which is in the way of the
- * other's, and nothing else until its time is over.
+ * Continues the release of a domain. A domain that lost its name to another account loses only its zone at first, which
+ * is in the way of the other account's zone; the rest follows when its time is over.
  */
 export async function advanceRelease(domain: StoredDomain, work: DomainWork): Promise<void> {
   const mover = systemMover(work, domain.account_id);
@@ -27,7 +27,10 @@ export async function advanceRelease(domain: StoredDomain, work: DomainWork): Pr
   }
 }
 
-/** Decides that a domain goes whose time is over: nobody gets it back from here on. Says whether it is so. */
+/**
+ * Ends the time for which a domain without its name is kept. From then on it cannot be regained. False when another
+ * process changed the domain meanwhile.
+ */
 function endKeeping({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<boolean> {
   const { table, commit } = systemMover(work, account_id);
   return commit(async () => {
@@ -38,12 +41,12 @@ function endKeeping({ account_id, id, version }: StoredDomain, work: DomainWork)
   });
 }
 
-/** The zone is gone, and the rest is due when its time is over. */
+/** Notes that the zone is removed, and sets the rest due for the end of the domain's time. */
 function noteDetached({ account_id, id }: StoredDomain, until: string, work: DomainWork): Promise<void> {
   const { table, commit } = systemMover(work, account_id);
   return commit(async () => {
     const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
-    // Its account may have deleted it meanwhile.
+    // Its account may have deleted the domain meanwhile.
     if (domain?.status !== "releasing" || keptUntil(domain) !== until) {
       return { value: undefined, writes: [], changes: [] };
     }
@@ -59,7 +62,10 @@ function noteDetached({ account_id, id }: StoredDomain, until: string, work: Dom
   });
 }
 
-/** The writes that note that nothing of a zone is left at the provider: a zone made later is another one. */
+/**
+ * The writes that note that nothing of a zone is left at the provider. A new reference makes a zone that is created
+ * later a different one.
+ */
 function zoneRemoved(zone: StoredZone): Write[] {
   const { account_id, domain_id, revision, due_at } = zone;
   return [

@@ -39,12 +39,12 @@ import { domainCountWrite } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
 import { removeZone } from "./zone.ts";
 
-/** How long whoever deletes a domain has it to themselves before the worker goes on with it. */
+/** How long the request that deletes a domain has it to itself before the worker continues, in milliseconds. */
 const graceMs = 120_000;
 
 /**
- * Decides that a domain goes, after which nothing comes into it any more; `finishRelease` does the rest. 404, 409
- * `domain_not_empty`, `domain_not_ready` while it is being bought.
+ * Starts the release of a domain. Nothing can be added to it from then on; `finishRelease` does the rest. 404, 409
+ * `domain_not_empty`, 409 `domain_not_ready` while it is being bought.
  */
 export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -86,12 +86,16 @@ function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
   }
 }
 
-/** Records go with their entries in the audit log, three or four writes each. */
+/** The records deleted in one transaction: with their entries in the audit log, each takes three or four writes. */
 const recordsAtOnce = 20;
 
 /**
- * Gives back what a domain has, the outside first: its zone, its registration, its mailboxes and records, the grants
- * and master passwords on it, and at last its name. Whatever was done before is passed over. 503 when the outside does not answer: it stays due.
+ * Releases everything of a domain and deletes it. Steps that were done before are skipped. 503 when an outside service
+ * does not answer; the work then stays due. The order is:
+ * - its zone and its registration,
+ * - its mailboxes and records,
+ * - the grants, master passwords and forwarding rules on it,
+ * - its name, with the domain itself.
  */
 export async function finishRelease(
   accountId: string,
@@ -102,7 +106,8 @@ export async function finishRelease(
   const domain = await domainById(mover.table, accountId, id);
   if (domain?.status !== "releasing") return;
   await removeZone(domain, mover, dns);
-  // One that failed or ended is nobody's here, and may be another account's by now; so is one of a name that was taken.
+  // A registration that failed or ended is not ours, and another account may have the name; the same is true after a
+  // takeover of the name. Only a registration of the present holder is released.
   const holder = await readHolder(mover.table, domain.name);
   if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
@@ -111,7 +116,7 @@ export async function finishRelease(
   await forget(accountId, id, mover);
 }
 
-/** A domain that lost its name goes with its mailboxes, when its time is over. */
+/** Deletes one mailbox. Only a domain that lost its name still has mailboxes when its time is over. */
 async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
   const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
   return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
@@ -143,7 +148,7 @@ function revokeSomeAccess(accountId: string, id: string, { table, commit, now }:
 
 const Holder = z.object({ domain_id: z.string() });
 
-/** The domain itself, once nothing is left of what it had. */
+/** Deletes the domain itself, once all its contents are deleted. */
 function forget(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
@@ -156,7 +161,8 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
       table.get(holderKey(domain.name), Holder),
       table.get(nameKey(accountId, domain.name), Holder),
     ]);
-    // A name that was taken over is somebody else's by now, and one that failed may have been bought again.
+    // A name that was taken over belongs to another account, and a failed name may have been bought again: only the
+    // domain's own rows are deleted.
     const own = { if: { domain_id: id } };
     return {
       value: undefined,
@@ -173,7 +179,7 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
       ],
       changes: [change(domainKind, "deleted", id, { before }), ...ip.changes],
-      // What the caller saw was compared when it was decided that it goes.
+      // `If-Match` was compared when the release began.
       matched: true,
     };
   });
@@ -195,7 +201,7 @@ async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): P
   ];
 }
 
-/** Takes a domain away that could not be registered, to make room for another try. */
+/** Deletes a domain that could not be registered, so that its name can be tried again. */
 export async function removeFailed(
   accountId: string,
   { id }: StoredDomain,

@@ -5,8 +5,9 @@ import type { Purge } from "../mail/scoped/remove.ts";
 import type { Reader } from "../table/table.ts";
 
 /**
- * What ends some of what is bound to a workspace or domain that goes: the grants on it, then the master passwords and
- * the forwarding rules for it. One sort at a time, as several may be about the same holder of grants; `isAll` when nothing is left.
+ * Plans the next deletions for a workspace or domain that is being deleted: the grants on it, then its master
+ * passwords, then its forwarding rules. Each transaction has one of these kinds only, because several kinds may change
+ * grants of the same holder. `isAll` when nothing is left.
  */
 export async function planScopePurge(
   table: Reader,

@@ -8,9 +8,9 @@ import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "..
 import { planScopePurge } from "./scope.ts";
 
 /**
- * Deletes an empty workspace, and the grants and master passwords that are bound to it; 404, 409 `workspace_not_empty`. Grants on an
- * id that is never used again give nothing; should a deletion that died leave some, deleting it again clears
- * them away.
+ * Deletes an empty workspace, with the grants, master passwords and forwarding rules that are bound to it. 404, 409
+ * `workspace_not_empty`. If an interrupted deletion leaves grants, they give no access, because ids are never used
+ * again; another call deletes them.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const { commit } = context;
@@ -24,7 +24,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   if (dropped === "missing") throw notFound();
 }
 
-/** Deletes the workspace itself with its first few grants, and says whether there are more of these. */
+/** Deletes the workspace itself with its first few grants, and says whether others are left. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);

@@ -5,8 +5,8 @@ import { getZone, zoneKey } from "../domains/zone.ts";
 import { ZoneExists, type Dns } from "../providers/dns/dns.ts";
 
 /**
- * Takes a domain's zone from the nameservers for good, also one of which nobody could write down any more that it was
- * made. 503 when they do not answer, and while somebody is bringing the zone up to date.
+ * Removes a domain's zone from the nameservers for good, also a zone whose creation could not be stored. 503 when the
+ * provider does not answer, and while another process is syncing the zone.
  */
 export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at } = domain;
@@ -18,12 +18,12 @@ export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): 
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
-    // The name is somebody else's by now, and so is its zone.
+    // The name belongs to another account, and so does its zone.
     if (!(error instanceof ZoneExists)) throw error;
   }
 }
 
-/** From now on nobody makes the zone again, or brings anything into it. */
+/** Marks the zone as not wanted, so that no sync creates it again or writes to it. */
 async function stopServing({ account_id, id }: StoredDomain, { table, commit, now }: Mover): Promise<void> {
   const isBusy = await commit(async () => {
     const zone = await getZone(table, account_id, id);

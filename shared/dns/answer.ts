@@ -1,6 +1,8 @@
 import type { Budget } from "./budget.ts";
 
-/** One record as it came off the wire, its data in the field for its type; names in lower case without a final dot. */
+/**
+ * One record from a DNS message, with its data in the field for its type. Names are in lower case without a final dot.
+ */
 export type Found = { name: string; ttl: number } & (
   | { type: "A" | "AAAA"; address: string }
   | { type: "CNAME" | "NS" | "PTR"; host: string }
@@ -11,9 +13,11 @@ export type Found = { name: string; ttl: number } & (
 );
 
 /**
- * What a question came to. `none`: the name has no record of the type (NODATA); `absent`: there is no such name
- * (NXDOMAIN); `unknown`: it could not be found out, and nothing follows from it. `reason` is a clause for people, such
- * as "the nameservers of example.com do not answer".
+ * The result of a question.
+ * - `none`: the name has no record of the type (NODATA).
+ * - `absent`: the name does not exist (NXDOMAIN).
+ * - `unknown`: it could not be found out, and nothing follows from that.
+ * `reason` is a clause for people, such as "the nameservers of example.com do not answer".
  */
 export type Answer =
   | { status: "found"; records: readonly Found[] }
@@ -21,21 +25,24 @@ export type Answer =
   | { status: "absent" }
   | { status: "unknown"; reason: string };
 
-/** To whom the parent zone says a name is delegated. */
+/** The delegation of a name, according to its parent zone. */
 export type Delegation =
   | { status: "delegated"; nameservers: readonly string[] }
-  /** The parent has the name in its own zone, or has nothing of it. */
+  /** The parent has the name in its own zone, or knows nothing of it. */
   | { status: "none" }
   | { status: "absent" }
   | { status: "unknown"; reason: string };
 
-/** Asks the public DNS, from the root on, and believes nothing that leads inside. Never throws for what others answer. */
+/**
+ * Asks the public DNS from the root on. It follows no answer to an address that is not public, and never throws because
+ * of an answer.
+ */
 export type Resolver = {
   /**
-   * The records of a name and type, CNAMEs followed; the records are those at the end of the chain. Every message sent is
-   * taken out of `within` as well: what several questions may cost together.
+   * The records of a name and type at the end of the chain of CNAMEs. Each message sent counts against `within` too,
+   * which limits the cost of several questions together.
    */
   resolve: (name: string, type: Found["type"], within?: Budget) => Promise<Answer>;
-  /** What the parent's nameservers say of a name, without asking the name's own. */
+  /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */
   delegation: (name: string) => Promise<Delegation>;
 };

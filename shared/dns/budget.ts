@@ -1,13 +1,13 @@
-/** What one question may cost, or several together, shared by all that is asked for them. */
+/** The queries and time that one question may take, or several together. All their messages share it. */
 export type Budget = {
-  /** Takes one query out of it; false when there is none left, or no time. */
+  /** Takes one query out of the budget; false when no query or no time is left. */
   take: () => boolean;
   remainingMs: () => number;
-  /** What there is no more of. */
+  /** The resource that is used up. */
   lacks: () => "queries" | "time" | undefined;
 };
 
-/** A budget whose time begins now; what is taken out of it is taken out of the one it is `within`, too. */
+/** Opens a budget, whose time starts at once. Queries are taken out of `within` too. */
 export function openBudget(timeoutMs: number, maxQueries: number, within?: Budget): Budget {
   const endsAtMs = performance.now() + timeoutMs;
   let left = maxQueries;

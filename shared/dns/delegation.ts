@@ -3,27 +3,33 @@ import { isPublicUnicast } from "../core/ip.ts";
 import type { Referral } from "./outcome.ts";
 import { isWithin } from "./wire-name.ts";
 
-/** A zone and where its servers are; `hosts` are those whose addresses have to be looked up first. */
+/** A zone with the endpoints of its servers. `hosts` are servers whose addresses have to be looked up first. */
 export type Zone = { name: string; endpoints: readonly Endpoint[]; hosts: readonly string[] };
 
 export type Places = {
-  /** Nameservers with names within the suffix are at this endpoint, wherever it is: configured, so not doubted. */
+  /** The endpoint of the nameservers whose names are within a suffix. It is configured, so any address is accepted. */
   known: readonly { suffix: string; endpoint: Endpoint }[];
-  /** Where an address that may be asked really leads. */
+  /** The endpoint that serves an address. */
   route: (address: string) => Endpoint;
 };
 
-/** As many servers as the root has; more of a zone are not asked. */
+/** The most servers of a zone that are asked: as many as the root has. */
 const maxServers = 13;
-/** Each name to look up is a question of its own: a referral can name many (NXNSAttack, CVE-2020-8616 and others). */
+/**
+ * The most server names of a zone that are looked up. Each is a question of its own, and a referral can name many
+ * (NXNSAttack, CVE-2020-8616 and others).
+ */
 const maxHosts = 3;
 const maxAddressesOfHost = 4;
 
-/** IPv4 first, which every place we run at has. */
+/** Sorts IPv4 addresses first, because every place that we run in has IPv4. */
 const byFamily = (addresses: readonly string[]): string[] =>
   addresses.toSorted((one, other) => Number(one.includes(":")) - Number(other.includes(":")));
 
-/** Where these addresses lead; those that are not on the public internet are left out, so that no answer leads inside. */
+/**
+ * The endpoints of addresses. Addresses that are not on the public internet are left out, so that no answer leads into
+ * our own network.
+ */
 export const publicEndpoints = (addresses: readonly string[], { route }: Places): Endpoint[] =>
   byFamily(addresses.filter(isPublicUnicast))
     .slice(0, maxAddressesOfHost)
@@ -33,7 +39,10 @@ function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
   return [...new Map(endpoints.map((endpoint) => [`${endpoint.address} ${endpoint.port}`, endpoint])).values()];
 }
 
-/** The zone a referral leads to. A host inside of it without glue cannot be looked up: its address is in there. */
+/**
+ * The zone that a referral leads to. A server inside that zone without glue is left out: its address could only be
+ * found in the zone itself.
+ */
 export function zoneOf({ zone: name, nameservers }: Referral, places: Places): Zone {
   const knownOf = (host: string): Endpoint | undefined =>
     places.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
@@ -48,9 +57,9 @@ export function zoneOf({ zone: name, nameservers }: Referral, places: Places): Z
   };
 }
 
-/** The zones of top-level domains, kept for their TTL, an hour at most. */
+/** The cached zones of top-level domains, kept for their TTL, an hour at most. */
 export type ZoneCuts = {
-  /** The lowest zone kept that has this name. */
+  /** The cached zone of the name's top-level domain. */
   find: (name: string) => Zone | undefined;
   keep: (zone: Zone, ttlSeconds: number) => void;
   drop: (name: string) => void;
@@ -60,8 +69,8 @@ const maxKept = 500;
 const longestMs = 3_600_000;
 
 /**
- * Delegations of domains are not kept: who changes one wants to see at once what became of it, and asking their
- * registry is one query.
+ * Opens a cache for the zones of top-level domains. Delegations of domains are not cached: a customer who changes one
+ * wants to see the result at once, and asking the registry is one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCuts {
   const kept = new Map<string, { zone: Zone; untilMs: number }>();

@@ -1,9 +1,12 @@
 import { named } from "../core/quote.ts";
 
-/** RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6; what is not stable is mapped away before. */
+/**
+ * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters are mapped
+ * before.
+ */
 const allowed = /^[-a-z0-9\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}\u06fd\u06fe\u0f0b\u3007]$/u;
 
-/** RFC 5892 §2.3, 2.4, 2.6 and 2.9: what has the category of a letter or mark but is not allowed. */
+/** The characters with the category of a letter or mark that are not allowed (RFC 5892 §2.3, 2.4, 2.6 and 2.9). */
 const disallowed = new RegExp(
   String.raw`^[\u0640\u07fa\u1100-\u11ff\u20d0-\u20ff\u302e\u302f\u3031-\u3035\u303b\ua960-\ua97c\ud7b0-\ud7fb\u{1d100}-\u{1d24f}]$`,
   "u",
@@ -17,7 +20,9 @@ const afterHebrew: Context = {
   holds: (label, index) => /^\p{Script=Hebrew}$/u.test(label[index - 1] ?? ""),
 };
 
-/** RFC 5892 appendix A: what is allowed beside some characters only. Joiners (A.1, A.2) are the converter's to check. */
+/**
+ * The characters that are allowed only in a context (RFC 5892 appendix A). The converter checks the joiners (A.1, A.2).
+ */
 const contexts: Record<string, Context> = {
   "\u00b7": { rule: "between two l", holds: (label, index) => label[index - 1] === "l" && label[index + 1] === "l" },
   "\u0375": {
@@ -47,8 +52,8 @@ function characterFault(label: readonly string[], index: number): string | undef
 }
 
 /**
- * What IDNA2008 (RFC 5891 §4.2, RFC 5892) has against a label in Unicode that UTS #46 has mapped and found valid;
- * undefined when nothing.
+ * The fault of a Unicode label by IDNA2008 (RFC 5891 §4.2, RFC 5892); undefined when there is none. UTS #46 must have
+ * mapped the label and found it valid.
  */
 export function uLabelFault(label: string): string | undefined {
   const characters = Array.from(label);

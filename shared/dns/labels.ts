@@ -4,26 +4,28 @@ import { named, shown, type Reading } from "../core/quote.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;
-/** Of a whole name as it is written, without the length bytes of the wire (RFC 1035 §2.3.4). */
+/** The most bytes of a whole name in writing, without the length bytes of the wire (RFC 1035 §2.3.4). */
 export const longestName = 253;
-/** More than any spelling of a name of 253 bytes that a person would write. */
+/** More characters than any spelling that a person would write for a name of 253 bytes. */
 export const longestSpelling = 1_000;
 
 export const tooLong = `The name is longer than ${longestName} bytes`;
 
 type LabelOptions = { underscores: boolean };
 
-/** Every character of ASCII but letters, digits, hyphen and underscore. */
+/** All characters of ASCII except letters, digits, hyphen and underscore. */
 const foreignAscii = /[\0-,./:-@[-^`{-\x7f]/;
-/** What can be in a text without being seen in it; the joiners have their own rules. */
+/** Characters that cannot be seen in a text. The joiners have rules of their own. */
 const invisible = /(?![\u200c\u200d])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
-/** Symbols of which the mapping would make letters, such as ™ and ⓐ; the exceptions of RFC 5892 are no such. */
+/** Symbols that the mapping would turn into letters, such as ™ and ⓐ, without the exceptions of RFC 5892. */
 const symbols = /(?![\u0375\u06fd\u06fe])\p{S}/u;
 const ldh = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
 
 /**
- * A host's last label must not be a number for the URL parser behind node:url, which takes it for an IPv4 address;
- * and labels go one by one, because the Bidi rule would refuse `_dmarc` or `1` beside a label that is written to the left.
+ * Labels are converted one by one, with another label at the end.
+ * - One by one, because the Bidi rule would refuse `_dmarc` or `1` beside a label that is written from right to left.
+ * - With another label, because the URL parser behind node:url reads a host whose last label is a number as an IPv4
+ *   address.
  */
 const beside = ".a";
 const toAscii = (label: string): string => domainToASCII(label + beside).slice(0, -beside.length);
@@ -38,7 +40,7 @@ function characterFault(label: string): string | undefined {
   return `${shown(foreign)} is not allowed in names: only letters, digits, hyphens and dots are`;
 }
 
-/** The A-label of a label that has other letters than ASCII's, or that claims to be an A-label. */
+/** Reads a label that has letters outside ASCII, or that begins like an A-label, into its A-label. */
 function readInternationalised(label: string): Reading {
   const symbol = symbols.exec(label)?.[0];
   if (symbol !== undefined) return { fault: notAllowed(symbol) };
@@ -47,13 +49,16 @@ function readInternationalised(label: string): Reading {
   if (ascii === "") return { fault: invalid };
   if (!ascii.startsWith("xn--")) return { value: ascii };
   const decoded = toUnicode(ascii);
-  // What does not decode comes back as it is, and so does what decodes to nothing that encodes to this.
+  // A label that cannot be decoded comes back unchanged; so does one whose decoded form encodes to another label.
   if (decoded === ascii || toAscii(decoded) !== ascii) return { fault: invalid };
   const fault = uLabelFault(decoded);
   return fault === undefined ? { value: ascii } : { fault };
 }
 
-/** The labels of a name of at most `longestSpelling` characters, whatever full stops are between them (UTS #46 §2.3), and whether it ends with one. */
+/**
+ * Splits a name of at most `longestSpelling` characters into its labels, at any kind of full stop (UTS #46 §2.3).
+ * `isAbsolute`: it ends with one.
+ */
 export function splitName(text: string): { labels: string[]; isAbsolute: boolean } {
   const dotted = text.trim().replace(/[。．｡]/g, ".");
   const isAbsolute = dotted.endsWith(".");
@@ -61,8 +66,8 @@ export function splitName(text: string): { labels: string[]; isAbsolute: boolean
 }
 
 /**
- * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens in lower case, and underscores where
- * they are allowed; U-labels become A-labels (UTS #46 mapping, IDNA2008's characters).
+ * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens in lower case. Underscores must be
+ * allowed by the options. U-labels become A-labels (UTS #46 mapping, IDNA2008's characters).
  */
 function readLabel(label: string, { underscores }: LabelOptions): Reading {
   if (label === "") return { fault: "The name has an empty label: two dots in a row, or a dot at its start" };
@@ -82,7 +87,7 @@ function readLabel(label: string, { underscores }: LabelOptions): Reading {
   return { fault: `The label ${shown(label)} must be letters, digits and hyphens, with no hyphen at its ends` };
 }
 
-/** Reads the labels of a name and joins them; the first one's fault is the name's. */
+/** Reads the labels of a name and joins them, or gives the fault of the first faulty label. */
 export function readLabels(labels: readonly string[], options: LabelOptions): Reading {
   const values: string[] = [];
   for (const label of labels) {

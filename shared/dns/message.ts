@@ -2,16 +2,19 @@ import { decode, encode, type Answer, type DecodedPacket, type OptAnswer, type R
 
 import { wireName } from "./wire-name.ts";
 
-/** The response codes we give or tell apart (RFC 1035 §4.1.1; 16 is RFC 6891's). */
+/** The response codes that we send or distinguish (RFC 1035 §4.1.1; 16 is from RFC 6891). */
 export const rcode = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
 
-/** The UDP payload that passes everywhere without fragments (DNS flag day 2020). */
+/** The UDP payload in bytes that passes every network without fragments (DNS flag day 2020). */
 const ednsBytes = 1232;
 
-/** A question as it came: the name as `dns-packet` spells it, types and classes by mnemonic or `UNKNOWN_<number>`. */
+/**
+ * A question as received: the name in the spelling of `dns-packet`, types and classes by mnemonic or
+ * `UNKNOWN_<number>`.
+ */
 type WireQuestion = { name: string; type: string; class: string };
 
-/** A record of class IN with its name as `wireName` gives it. */
+/** A record of class IN, with its name in the form of `wireName`. */
 export type WireRecord = Exclude<Answer, OptAnswer>;
 
 export type Message = {
@@ -26,13 +29,16 @@ export type Message = {
   answers: readonly WireRecord[];
   authorities: readonly WireRecord[];
   additionals: readonly WireRecord[];
-  /** What its OPT records say (RFC 6891 §6.1.2); one at most in a sound message. */
+  /** The contents of its OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
   edns: readonly { payloadBytes: number; version: number }[];
 };
 
 const headerBytes = 12;
 
-/** Whether a message is long enough for as many records as its header counts: what `decode` allocates is bounded. */
+/**
+ * Whether a message is long enough for the number of records in its header. This bounds the memory that `decode`
+ * allocates.
+ */
 function isLongEnough(bytes: Buffer): boolean {
   if (bytes.length < headerBytes) return false;
   const [questions = 0, ...records] = [4, 6, 8, 10].map((offset) => bytes.readUInt16BE(offset));
@@ -44,7 +50,7 @@ function parse(bytes: Buffer): DecodedPacket | undefined {
   if (!isLongEnough(bytes)) return undefined;
   try {
     const packet = decode(bytes);
-    // Cut-off data leaves the position past the end, or not a number.
+    // After truncated data, the position is past the end or not a number.
     return decode.bytes <= bytes.length ? packet : undefined;
   } catch {
     return undefined;
@@ -59,7 +65,7 @@ function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
   });
 }
 
-/** The message in these bytes; undefined for malformed ones. Records of other classes are left out. Never throws. */
+/** Reads a message; undefined when it is malformed. Records of other classes are left out. Never throws. */
 export function readMessage(bytes: Buffer): Message | undefined {
   const packet = parse(bytes);
   if (!packet) return undefined;
@@ -81,7 +87,7 @@ export function readMessage(bytes: Buffer): Message | undefined {
   };
 }
 
-/** The OPT record that says how long a UDP message we take (RFC 6891 §6.1). */
+/** The OPT record with the longest UDP message that we accept (RFC 6891 §6.1). */
 export const ourEdns = (extendedRcode = 0): OptAnswer => ({
   type: "OPT",
   name: ".",
@@ -93,7 +99,7 @@ export const ourEdns = (extendedRcode = 0): OptAnswer => ({
   options: [],
 });
 
-/** A question without recursion (RD=0) in wire format. The name is one that `wireName` gave. */
+/** Encodes a question without recursion (RD=0) in wire format. The name must come from `wireName`. */
 export const encodeQuery = (query: { id: number; name: string; type: string; hasEdns: boolean }): Buffer =>
   encode({
     type: "query",

@@ -4,18 +4,18 @@ import { foundOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
 import { isWithin } from "./wire-name.ts";
 
-/** A delegation as a server of the zone above gave it. `glue`: addresses that server may speak for. */
+/** A delegation from a server of the parent zone. `glue`: the addresses for which that server has authority. */
 export type Referral = {
   zone: string;
   ttl: number;
   nameservers: readonly { host: string; glue: readonly string[] }[];
 };
 
-/** Why a server, or all servers of a zone, were of no use; the later in this list, the more it tells. */
+/** The reasons why a server, or all servers of a zone, gave no usable answer. A later one in this list says more. */
 export const faults = ["unreachable", "silent", "garbled", "lame", "refusing", "failing"] as const;
 export type Fault = (typeof faults)[number] | "out of time" | "out of queries";
 
-/** What a server's message comes to. */
+/** The meaning of a server's message. */
 export type Outcome =
   | { kind: "found"; records: readonly Found[] }
   | { kind: "alias"; target: string }
@@ -27,13 +27,13 @@ const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
 
 const foundIn = (section: readonly WireRecord[]): Found[] => section.flatMap((record) => foundOf(record) ?? []);
 
-/** Glue is believed only for names in the zone of the server that gave it: of others it cannot know. */
+/** Glue is accepted only for names in the zone of the server that sent it: the server has no authority over others. */
 function glueOf(host: string, { additionals }: Message, zone: string): string[] {
   if (!isWithin(host, zone)) return [];
   return foundIn(additionals).flatMap((found) => (found.name === host && "address" in found ? [found.address] : []));
 }
 
-/** A referral leads down: to the question's name or an ancestor of it, below the zone that was asked. */
+/** The referral in a message: to the question's name or an ancestor of it, below the zone that was asked. */
 function referralOf(message: Message, { name }: Question, zone: string): Referral | undefined {
   const delegations = foundIn(message.authorities).flatMap((found) =>
     found.type === "NS" && found.host !== "" ? [found] : [],
@@ -47,7 +47,7 @@ function referralOf(message: Message, { name }: Question, zone: string): Referra
   return { zone: first.name, ttl: first.ttl, nameservers };
 }
 
-/** Whether an authoritative "no" is about this zone: its SOA, if it has one, lies between the zone and the name. */
+/** Whether a negative authoritative answer is about this zone: its SOA, if any, lies between the zone and the name. */
 function isAbout({ authorities }: Message, { name }: Question, zone: string): boolean {
   const soa = authorities.find(({ type }) => type === "SOA");
   return soa === undefined || (isWithin(soa.name, zone) && isWithin(name, soa.name));
@@ -69,13 +69,13 @@ function authoritative(message: Message, question: Question, zone: string): Outc
   const referral = referralOf(message, question, zone);
   if (referral) return { kind: "referral", referral };
   const types = new Set(message.authorities.map(({ type }) => type));
-  // RFC 2308 §2.2: nameservers without a SOA make it a referral, and this one leads nowhere.
+  // RFC 2308 §2.2: NS records without an SOA are a referral, and this one leads nowhere.
   return types.has("NS") && !types.has("SOA") ? useless("lame") : { kind: "none" };
 }
 
 /**
- * What a message says of a question, when it came from a server of this zone. Only an authoritative one can answer; of
- * another one only a referral further down counts.
+ * The meaning of a message from a server of this zone for a question. Without the authority bit, only a referral
+ * further down counts.
  */
 export function outcomeOf(message: Message, question: Question, zone: string): Outcome {
   if (message.isTruncated) return useless("garbled");

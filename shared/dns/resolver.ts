@@ -7,7 +7,7 @@ import type { Question } from "./transport.ts";
 import { type Ground, type Walk, walkDown } from "./walk.ts";
 import { wireName } from "./wire-name.ts";
 
-/** The root servers a to m by IPv4 (https://www.iana.org/domains/root/servers). */
+/** The IPv4 addresses of the root servers a to m (https://www.iana.org/domains/root/servers). */
 const ianaRoots: readonly Endpoint[] = [
   "198.41.0.4",
   "170.247.170.2",
@@ -27,17 +27,20 @@ const ianaRoots: readonly Endpoint[] = [
 export type ResolverOptions = {
   /** The root's nameservers; IANA's by default. */
   roots?: readonly Endpoint[];
-  /** Nameservers with names within a suffix are at its endpoint: configured, so trusted, on this machine too. */
+  /**
+   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, also on this
+   * machine.
+   */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
-  /** Where an address learned from the DNS really leads, asked after it was found to be public. For tests. */
+  /** The endpoint for an address from the DNS, after it was found to be public. For tests. */
   route?: (address: string) => Endpoint;
-  /** How long one question may take, all its servers and retries included. */
+  /** The most milliseconds of one question, with all its servers and retries. */
   timeoutMs?: number;
-  /** How long one server may take over one message. */
+  /** The most milliseconds that one server may take for one message. */
   tryTimeoutMs?: number;
-  /** How many messages one question may send. */
+  /** The most messages that one question may send. */
   maxQueries?: number;
-  /** The time that kept delegations age by. */
+  /** The clock for the age of cached delegations, in milliseconds. */
   nowMs?: () => number;
 };
 
@@ -107,15 +110,17 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
 
 function suffixOf(text: string): string {
   const suffix = wireName(text);
-  // The root as a suffix would make every nameserver a known one.
+  // The root as a suffix would make every nameserver a trusted one.
   if (suffix === undefined || suffix === "") throw new Error(`${text} is not a suffix of nameservers' names`);
   return suffix;
 }
 
 /**
- * A resolver that asks by itself from the root down (RFC 1034 §5.3.3), by UDP and TCP, and keeps the delegations of
- * top-level domains. Only what a server with authority says counts; servers at addresses that are not public are not
- * asked. What others answer, or do not, comes back as `unknown` within `timeoutMs`.
+ * Opens a resolver that asks from the root down (RFC 1034 §5.3.3), by UDP and TCP, and caches the delegations of
+ * top-level domains.
+ * - Only answers from servers with authority count.
+ * - Servers at addresses that are not public are not asked.
+ * - A useless answer, or none, gives `unknown` within `timeoutMs`.
  */
 export function openResolver(options: ResolverOptions = {}): Resolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;

@@ -5,16 +5,16 @@ import ipaddr from "ipaddr.js";
 import type { Answer, Resolver } from "./answer.ts";
 
 /**
- * What an address is called by its PTR records, and whether one of those names leads back to it (FCrDNS, RFC 8601 §3).
- * `unknown`: it could not be found out, and nothing follows from it. `message` is a sentence for people that says what
- * to do.
+ * The name of an address by its PTR records, and whether one of these names leads back to the address (FCrDNS, RFC 8601
+ * §3). `unknown`: it could not be found out, and nothing follows from that. `message` is a sentence for people with
+ * advice.
  */
 export type ReverseState =
   | { status: "confirmed"; rdns: string; message: string }
   | { status: "unconfirmed"; rdns: string | null; message: string }
   | { status: "unknown"; rdns: string | null; message: string };
 
-/** Whoever has the address decides how many names it has, and whose; more are not looked at. */
+/** The most names of an address that are checked. Its owner can publish any number of names, of any domain. */
 const maxNames = 3;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -29,14 +29,14 @@ const isSix = (address: Address): address is ipaddr.IPv6 => address.kind() === "
 const spelled = (address: Address): string => (isSix(address) ? address.toRFC5952String() : address.toString());
 
 /**
- * An address in the one spelling that all of its spellings have in common: dotted decimals, or RFC 5952 for IPv6; a
- * mapped IPv4 address is that of IPv4. Throws for a text that is no address.
+ * The one spelling of an address: dotted decimals for IPv4, RFC 5952 for IPv6. A mapped IPv4 address becomes an IPv4
+ * address. Throws for a text that is no address.
  */
 export const canonicalAddress = (ip: string): string => spelled(addressOf(ip));
 
 /**
- * The name at which an address has its PTR records: octets in `in-addr.arpa` (RFC 1035 §3.5), nibbles in `ip6.arpa`
- * (RFC 3596 §2.5). Throws for a text that is no address.
+ * The name for the PTR records of an address: octets in `in-addr.arpa` (RFC 1035 §3.5), nibbles in `ip6.arpa` (RFC 3596
+ * §2.5). Throws for a text that is no address.
  */
 export function reverseName(ip: string): string {
   const address = addressOf(ip);
@@ -53,10 +53,10 @@ const unknownBecause = (reason: string): string => `It could not be found out no
 
 const joined = (names: readonly string[]): string => new Intl.ListFormat("en", { type: "disjunction" }).format(names);
 
-/** Letters, digits, hyphens, and underscores: whatever else a PTR record can hold is not shown to anybody. */
+/** Names of letters, digits, hyphens and underscores. Other contents of a PTR record are never shown. */
 const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** The names of an address, alphabetically; the root is none. */
+/** The names in a PTR answer, in alphabetical order, without the root. */
 const namesIn = (answer: Answer): string[] =>
   answer.status === "found"
     ? [...new Set(answer.records.flatMap((one) => (one.type === "PTR" && one.host ? [one.host] : [])))].toSorted()
@@ -65,7 +65,7 @@ const namesIn = (answer: Answer): string[] =>
 const leadsTo = (answer: Answer, ip: string): boolean =>
   answer.status === "found" && answer.records.some((one) => "address" in one && canonicalAddress(one.address) === ip);
 
-/** The address whose reverse name this is; undefined for any other name. */
+/** The address with this reverse name; undefined for any other name. */
 export function addressAt(name: string): string | undefined {
   const four = /^((?:\d{1,3}\.){4})in-addr\.arpa$/.exec(name)?.[1];
   const six = /^((?:[0-9a-f]\.){32})ip6\.arpa$/.exec(name)?.[1];
@@ -75,9 +75,10 @@ export function addressAt(name: string): string | undefined {
 }
 
 /**
- * Asks the DNS what an address is called and whether that name has an A or AAAA record of the address, addresses
- * compared by value. Of several names it is the alphabetically first that does. Asks one question, and then of each
- * name one at the same time. Throws for a text that is no address, and never for what others answer.
+ * Finds the name of an address and checks whether the name has an A or AAAA record with the address, compared by value.
+ * - Of several confirmed names, the alphabetically first is used.
+ * - It asks one question, then one for each name at the same time.
+ * - It throws for a text that is no address, but never because of an answer.
  */
 export async function forwardConfirmed(resolver: Pick<Resolver, "resolve">, ip: string): Promise<ReverseState> {
   const address = addressOf(ip);

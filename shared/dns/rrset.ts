@@ -7,13 +7,13 @@ import type { Found } from "./answer.ts";
 import type { WireRecord } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
-/** The types of DNS records that a zone of ours can hold. */
+/** The types of DNS records that our zones can have. */
 export const RecordType = z.enum(["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]);
 export type RecordType = z.output<typeof RecordType>;
 
 /**
- * The data of one record, by its type. Names are absolute: A-labels in lower case without a dot at the end. Text is
- * whole: it is cut into character-strings of 255 bytes (RFC 1035 §3.3.14) where it goes on the wire.
+ * The data of one record, by its type. Names are absolute: A-labels in lower case without a final dot. Text is in one
+ * piece; it is split into character-strings of 255 bytes (RFC 1035 §3.3.14) only for the wire.
  */
 export type RecordData =
   | { type: "A" | "AAAA"; address: string }
@@ -23,7 +23,7 @@ export type RecordData =
   | { type: "SRV"; priority: number; weight: number; port: number; host: string }
   | { type: "CAA"; flags: number; tag: string; value: string };
 
-/** All records of one name and type (RFC 2181 §5), which have one TTL in seconds. A wildcard's name begins with `*.`. */
+/** All records of one name and type (RFC 2181 §5), with one TTL in seconds. The name of a wildcard begins with `*.`. */
 export type RRset = { name: string; type: RecordType; ttl: number; data: readonly RecordData[] };
 
 type Data = Found extends infer F ? (F extends Found ? Omit<F, "name" | "ttl"> : never) : never;
@@ -69,10 +69,10 @@ function withHost(text: string, data: (host: string) => Data): Data | undefined 
   return host === undefined ? undefined : data(host);
 }
 
-/** A record off the wire as we know it; undefined for other types and for names and addresses that are none. */
+/** Reads a record from a message; undefined for other types, and for names or addresses that are invalid. */
 export function foundOf(record: WireRecord): Found | undefined {
   const data = dataOf(record);
-  // RFC 2181 §8: a TTL with the highest bit set is none.
+  // RFC 2181 §8: a TTL with the highest bit set counts as zero.
   const ttl = (record.ttl ?? 0) > 0x7fffffff ? 0 : (record.ttl ?? 0);
   return data && { name: record.name, ttl, ...data };
 }

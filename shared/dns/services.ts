@@ -9,11 +9,11 @@ const list = z
   .default("")
   .transform((text) => text.split(",").filter((part) => part !== ""));
 
-/** Where this process asks the DNS: from the root servers of the internet on, unless it says otherwise. */
+/** The settings of this process's resolver. By default it begins at the root servers of the internet. */
 export const ResolverEnvironment = z.object({
-  /** Root servers to begin at instead, with commas; for development and tests. */
+  /** Other root servers to begin at, separated by commas; for development and tests. */
   DNS_ROOTS: list.pipe(z.array(Endpoint)),
-  /** Nameservers whose address is known: `<suffix of their names>=<address>:<port>`, with commas. */
+  /** Nameservers with a known address: `<suffix of their names>=<address>:<port>`, separated by commas. */
   DNS_KNOWN: list.pipe(
     z.array(
       z.templateLiteral([z.string(), "=", z.string()]).transform((text, context) => {
@@ -29,7 +29,7 @@ export const ResolverEnvironment = z.object({
 
 let ofProcess: { from: string; resolver: Resolver } | undefined;
 
-/** The resolver of this process. Needs the environment when it is called, not at import. */
+/** The resolver of this process. Reads the environment when it is called, not at import. */
 export function resolverHere(): Resolver {
   const { DNS_ROOTS = "", DNS_KNOWN = "" } = process.env;
   const from = `${DNS_ROOTS} ${DNS_KNOWN}`;

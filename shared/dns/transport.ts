@@ -7,15 +7,15 @@ import type { Budget } from "./budget.ts";
 import { encodeQuery, rcode, readMessage, type Message } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
-/** One query in wire format, and which messages are its answer. */
+/** One query in wire format, with the test for its answer. */
 type Query = { bytes: Buffer; isAnswer: (message: Message) => boolean };
 
 const longestUdpBytes = 4_096;
 const longestTcpBytes = 16_384;
 
 /**
- * Sends a query from a new socket, so that its port is a new one, and waits for the answer; undefined when none came in
- * time or nobody listens. All that is not the answer is passed over (RFC 5452 §4).
+ * Sends a query from a new socket, and so from a new port, and waits for the answer. Undefined when none came in time
+ * or nothing listens. All other messages are ignored (RFC 5452 §4).
  */
 function askByUdp({ address, port }: Endpoint, query: Query, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
@@ -35,14 +35,14 @@ function askByUdp({ address, port }: Endpoint, query: Query, timeoutMs: number):
       const message = readMessage(bytes);
       if (message && query.isAnswer(message)) end(message);
     });
-    // Connected: the kernel hands us nothing that another address sent.
+    // The socket is connected, so that the kernel drops messages from other addresses.
     socket.connect(port, address, (error?: Error) => (error || isDone ? end() : socket.send(query.bytes)));
   });
 }
 
 const hasIdOf = (query: Buffer, bytes: Buffer): boolean => bytes.readUInt16BE(0) === query.readUInt16BE(0);
 
-/** Sends a query over a connection (RFC 7766); undefined when the first message that came in time is not its answer. */
+/** Sends a query over TCP (RFC 7766); undefined when no message came in time, or the first one is not the answer. */
 function askByTcp({ address, port }: Endpoint, query: Query, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
     const socket = connect({ host: address, port });
@@ -68,19 +68,22 @@ function askByTcp({ address, port }: Endpoint, query: Query, timeoutMs: number):
   });
 }
 
-/** A message with its length before it, as it goes over TCP (RFC 1035 §4.2.2). */
+/** Puts the length before a message, as TCP requires (RFC 1035 §4.2.2). */
 export function framed(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
   return Buffer.concat([length, message]);
 }
 
-/** What is asked, of class IN. The name is one that `wireName` gave. */
+/** A question of class IN. The name must come from `wireName`. */
 export type Question = { name: string; type: string };
 
 type Limits = { budget: Budget; tryTimeoutMs: number };
 
-/** Servers that know only part of the protocol leave the question out when they complain (RFC 6891 §7). */
+/**
+ * Whether a message is an error without the question: servers that know only part of the protocol leave it out (RFC
+ * 6891 §7).
+ */
 const isBareComplaint = ({ questions, rcode: code }: Message): boolean =>
   questions.length === 0 && code !== rcode.noError && code !== rcode.nxDomain;
 
@@ -103,8 +106,10 @@ function queryOf(question: Question, hasEdns: boolean): Query {
 }
 
 /**
- * Asks one server: by UDP with EDNS, without EDNS if it does not know that, by TCP if the answer was cut off
- * (RFC 7766 §5). Undefined when it did not answer, or the budget ended. Every message sent is taken out of the budget.
+ * Asks one server. Undefined when it did not answer, or the budget ended. Each message is taken out of the budget.
+ * - The first query is by UDP with EDNS.
+ * - If the server does not know EDNS, the query is repeated without it.
+ * - If the answer was truncated, the query is repeated by TCP (RFC 7766 §5).
  */
 export async function ask(endpoint: Endpoint, question: Question, limits: Limits): Promise<Message | undefined> {
   const { budget, tryTimeoutMs } = limits;

@@ -4,13 +4,13 @@ import { publicEndpoints, type Places, type Zone, type ZoneCuts, zoneOf } from "
 import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
 import { ask, type Question } from "./transport.ts";
 
-/** What all walks of a resolver have in common. */
+/** The settings and the cache that all walks of a resolver share. */
 export type Ground = { root: Zone; places: Places; cuts: ZoneCuts; tryTimeoutMs: number };
 
 export type Walk = {
   ground: Ground;
   budget: Budget;
-  /** The nameservers' names that are being looked up for this walk, outermost first. */
+  /** The names of nameservers that are being looked up for this walk, outermost first. */
   lookups: readonly string[];
 };
 
@@ -31,7 +31,10 @@ async function askServer(endpoint: Endpoint, question: Question, zone: string, w
   return outcomeOf(message, question, zone);
 }
 
-/** The addresses of a nameserver, asked from the root or its top-level domain on. An alias is none (RFC 2181 §10.3). */
+/**
+ * Looks up the addresses of a nameserver, from the root or the cached top-level domain on. An alias is not accepted
+ * (RFC 2181 §10.3).
+ */
 async function lookUp(host: string, walk: Walk): Promise<Endpoint[]> {
   const { ground, lookups } = walk;
   if (lookups.includes(host) || lookups.length >= maxLookupsDeep) return [];
@@ -47,7 +50,7 @@ async function lookUp(host: string, walk: Walk): Promise<Endpoint[]> {
   return [];
 }
 
-/** A zone's servers, those that have to be looked up only when the others were of no use. */
+/** The servers of a zone. Addresses are looked up only after all servers with known addresses were of no use. */
 async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerator<Endpoint> {
   yield* endpoints;
   for (const host of hosts) {
@@ -59,7 +62,10 @@ async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerato
 const worse = (one: Fault, other: Fault): Fault =>
   faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
 
-/** What the first server of a zone that is of use says. Those that might be another time are asked once more. */
+/**
+ * The answer of the first server of a zone that gives a usable one. Servers that were silent or failed are asked once
+ * more.
+ */
 async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
   let fault: Fault = "unreachable";
   const again: Endpoint[] = [];
@@ -77,8 +83,8 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 }
 
 /**
- * Asks from the root down, by referrals, until there is another outcome than a referral; `zone` is the one whose servers
- * it is of. With `until`, the referral to that zone is an outcome too, and nothing kept of that zone is used.
+ * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
+ * outcome. With `until`, the referral to that zone is an outcome too, and the cached zone of that name is not used.
  */
 export async function walkDown(
   question: Question,

@@ -1,9 +1,10 @@
 const label = /^[\x21-\x2d\x2f-\x7e]{1,63}$/;
 
 /**
- * A domain name as we compare names: lower case, no dot at the end, the root empty (RFC 4343). Undefined for what cannot
- * go on the wire as it stands (RFC 1035 §2.3.4: labels of 1 to 63 bytes, 253 in all) and for bytes outside of printable
- * ASCII, which no name that we ask or follow has.
+ * Normalises a domain name for comparison: lower case, no final dot, the root empty (RFC 4343). Undefined for a name
+ * that
+ * - cannot go on the wire as it is (RFC 1035 §2.3.4: labels of 1 to 63 bytes, 253 in all), or
+ * - has bytes outside printable ASCII, which no name that we ask or follow has.
  */
 export function wireName(text: string): string | undefined {
   const name = text.endsWith(".") ? text.slice(0, -1) : text;
@@ -12,11 +13,11 @@ export function wireName(text: string): string | undefined {
   return name.toLowerCase();
 }
 
-/** Whether a name is a zone's own or below it; both as `wireName` gives them. */
+/** Whether a name is the zone itself or below it. Both must come from `wireName`. */
 export const isWithin = (name: string, zone: string): boolean =>
   zone === "" || name === zone || name.endsWith(`.${zone}`);
 
-/** A name and its ancestors without the root, shortest first: com, example.com, www.example.com. */
+/** The name and its ancestors without the root, shortest first: com, example.com, www.example.com. */
 export function lineOf(name: string): string[] {
   const labels = name === "" ? [] : name.split(".");
   return labels.map((_, index) => labels.slice(labels.length - index - 1).join("."));

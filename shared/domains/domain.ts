@@ -11,10 +11,10 @@ import type { Key } from "../table/writes.ts";
 /*
  * Access patterns
  *   domains of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#domains
- *   domains of a workspace, oldest in it first: references                  ACCOUNT#<id> / LIST#workspace/<id>/domains
- *   where a name stands in the account                                      ACCOUNT#<id> / DOMAIN_NAME#<name>
- *   which account has a name, of all                                        DOMAIN#<name> / HOLDER
- *   which domain is being registered under a name, of all                   DOMAIN#<name> / BUYER
+ *   domains of a workspace, oldest in it first (references)                 ACCOUNT#<id> / LIST#workspace/<id>/domains
+ *   the domain of the account with a name                                   ACCOUNT#<id> / DOMAIN_NAME#<name>
+ *   the account that holds a name, among all accounts                       DOMAIN#<name> / HOLDER
+ *   the domain being registered under a name, among all accounts            DOMAIN#<name> / BUYER
  */
 export const domainsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "domains" });
 export const domainsIn = (accountId: string, workspaceId: string): List => ({
@@ -27,7 +27,7 @@ export const nameKey = (accountId: string, name: string): Key => ({
 });
 export const holderKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "HOLDER" });
 export const buyerKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "BUYER" });
-/** Where the domain with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The row key of the domain with this id. An id of another kind gives an ordinal that no domain ever gets. */
 export const domainKey = (accountId: string, id: string): Key => rowKey(domainsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 export const DomainStatus = z.enum([
@@ -108,16 +108,16 @@ export const Domain = z
   .meta({ id: "Domain", description: "A domain of an account, for mail." });
 export type Domain = z.output<typeof Domain>;
 
-/** How a purchase stands, from the money held for it to the money paid or given back. */
+/** The state of a purchase, from the hold on the money to its capture or release. */
 const Purchase = z.object({
   batch_id: z.string(),
-  /** Minor units, as it is held. */
+  /** The amount held, in minor units. */
   price: z.int(),
   hold_id: z.string(),
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
-  /** When the registrar was first asked: what it says of earlier registrations is about others. */
+  /** When the registrar was first asked. Registrations that it reports from before this time belong to others. */
   asked_at: Timestamp.optional(),
-  /** When it was asked for the last time, as nothing had come of the earlier ones. */
+  /** When the registrar was asked for the last time, after the earlier requests had no effect. */
   asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
 });
@@ -127,15 +127,17 @@ export const StoredDomain = Domain.omit({ tags: true, outbound_routing_ready: tr
   account_id: z.string(),
   tag_ids: z.array(z.string()),
   deletes_at: Timestamp.nullable().default(null),
-  /** Its place in its workspace's list. */
+  /** The position of the domain in its workspace's list. */
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
   record_count: z.int(),
-  /** Whether records and mailboxes can come: not while it is given back, nor when it failed. */
+  /**
+   * Whether records and mailboxes can be added: false while the domain is released, and after its registration failed.
+   */
   is_open: z.boolean(),
   /** When the worker looks at it next; null when there is nothing to do. */
   due_at: Timestamp.nullable(),
-  /** How often in a row what was due could not be done, or was found wanting. */
+  /** How many times in a row the due work failed, or a check found a fault. */
   failures: z.int(),
   purchase: Purchase.optional(),
   version: z.int(),
@@ -163,16 +165,16 @@ export const domainKind = defineKind({
 
 export const noSuchDomain = "There is no such domain in this account that you can see";
 
-/** Whether mail from a domain is accepted: also while something about it is in disorder, which its health tells. */
+/** Whether a domain may send mail. A degraded domain still may; its health reports the fault. */
 export const sendsMail = ({ status }: Pick<StoredDomain, "status">): boolean =>
   status === "active" || status === "degraded";
 
-/** 409 `domain_not_ready`: what the domain is at does not allow it; `detail` is a sentence for people. */
+/** A 409 `domain_not_ready`: the domain's status does not allow the operation. `detail` is a sentence for people. */
 export const notReady = (status: DomainStatus, detail: string): Problem =>
   new Problem("domain_not_ready", detail, { domain_status: status });
 
-/** Domains that have something to be done at an instant, each at its place: account, domain. */
+/** Domains with work due at a certain time, keyed by account and domain. */
 export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
 
-/** Purchases whose payment has arrived, each at its place: account, batch. */
+/** Purchases whose payment has arrived, keyed by account and batch. */
 export const batchQueue: Queue = { name: "PURCHASE_DUE", shards: 4 };

@@ -29,11 +29,11 @@ export async function domainByName(table: Reader, accountId: string, name: strin
   return pointer && domainById(table, accountId, pointer.domain_id);
 }
 
-/** The domain that a name or an id stands for. */
+/** The domain with this name or id. */
 export const domainByRef = (table: Reader, accountId: string, ref: string): Promise<StoredDomain | undefined> =>
   ref.includes(".") ? domainByName(table, accountId, ref) : domainById(table, accountId, ref);
 
-/** What a domain is and is inside of, for grants narrowed to that. */
+/** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either. */
 export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [
   { type: "domain", id },
   { type: "workspace", id: workspace_id },

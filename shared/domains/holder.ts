@@ -4,17 +4,23 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { buyerKey, domainKey, holderKey, StoredDomain } from "./domain.ts";
 
-/** Who has a name, of all accounts. A hold that is not firm gives way to another account that proves the name is theirs. */
+/**
+ * The account and domain that hold a name, among all accounts. A hold that is not firm passes to another account once
+ * that account proves that it owns the name.
+ */
 export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
 export type StoredHolder = z.output<typeof StoredHolder>;
 
-/** Who is registering a name, of all accounts; whoever has the name meanwhile keeps it until that has succeeded. */
+/**
+ * The account and domain that are registering a name, among all accounts. The present holder keeps the name until the
+ * registration succeeds.
+ */
 const StoredBuyer = z.object({ account_id: z.string(), domain_id: z.string() });
 type StoredBuyer = z.output<typeof StoredBuyer>;
 
 type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The write that gives a name to a domain, provided its holder is as `unless` says. */
+/** The write that gives a name to a domain, on condition that the holder's row meets `unless`. */
 export const holderWrite = (
   { account_id, id, name, source }: Named & Pick<StoredDomain, "source">,
   unless: NonNullable<Write["if"]>,
@@ -23,16 +29,19 @@ export const holderWrite = (
   if: unless,
 });
 
-/** The write by which one domain alone is being registered under a name; `former` is a claim that is over. */
+/**
+ * The write that claims a name for the registration of one domain; it fails while another domain has the claim.
+ * `former` is a claim that is over, and is replaced.
+ */
 export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer): Write => ({
   put: { ...buyerKey(name), account_id, domain_id: id },
   if: former ? { domain_id: former.domain_id } : "absent",
 });
 
-/** A claim to register a name, and whether it is over: its domain is gone, or is not being registered any more. */
+/** A claim to register a name. It is over once its domain is deleted or is not in `pending_registration`. */
 export type BuyerClaim = { buyer: StoredBuyer; isOver: boolean };
 
-/** The claims to register names, in their order; undefined where there is none. */
+/** The claims to register names, in the order of the names; undefined for a name without a claim. */
 export async function readBuyers(table: Reader, names: readonly string[]): Promise<(BuyerClaim | undefined)[]> {
   const items = await table.getMany(names.map(buyerKey));
   const buyers = items.map((item) => item && StoredBuyer.parse(item));
@@ -48,24 +57,27 @@ export async function readBuyers(table: Reader, names: readonly string[]): Promi
   return buyers.map((buyer) => buyer && { buyer, isOver: !running.has(buyer.domain_id) });
 }
 
-/** What the holder of a name has to be for it to be taken from them: that one, as it was read, or nobody any more. */
+/** The condition for taking a name from its holder: the holder's row is as it was read, or is gone. */
 export const fromRival = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
 
-/** Who has a name, of all accounts; undefined when nobody has. */
+/** The holder of a name, among all accounts; undefined when there is none. */
 export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
   table.get(holderKey(name), StoredHolder);
 
-/** The holders of names, in their order; undefined where nobody has one. */
+/** The holders of names, in the order of the names; undefined for a name without a holder. */
 export async function readHolders(table: Reader, names: readonly string[]): Promise<(StoredHolder | undefined)[]> {
   const items = await table.getMany(names.map(holderKey));
   return items.map((item) => (item ? StoredHolder.parse(item) : undefined));
 }
 
-/** Who is registering a name; undefined when nobody is, or it was begun by an earlier version of this product. */
+/**
+ * The domain that is registering a name; undefined when there is none, or when an earlier version of this product began
+ * the registration.
+ */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);
 
-/** Those of some names that an account, but the one given, has and has proved, or is buying. */
+/** The names that are taken: held firmly, or being bought, by any account except `but`. */
 export async function firmlyHeld(table: Reader, names: readonly string[], but?: string): Promise<Set<string>> {
   const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   return new Set(

@@ -16,7 +16,7 @@ import { domainsAmong } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 
-/** What narrows a list of domains; all that is given must hold. */
+/** The filters of a list of domains; a domain must match all that are given. */
 export const domainQuery = {
   workspace_id: Id.optional().meta({ description: "Only the domains of this workspace." }),
   status: DomainStatus.optional().meta({ description: "Only domains with this status." }),
@@ -30,7 +30,10 @@ type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
 
 const filterLimit = 20_000;
 
-/** A page of the domains the principal sees, oldest first; by workspace for who sees only some. */
+/**
+ * A page of the domains the principal sees, oldest first. A principal that does not see the whole account gets them
+ * grouped by workspace. 422 when a filter would look at more than 20,000 domains.
+ */
 export async function listDomains(
   accountId: string,
   { page, page_size, workspace_id, ...filter }: DomainQuery,
@@ -58,7 +61,7 @@ const tooMany = (): InvalidInput =>
     },
   ]);
 
-/** What keeps the domains that are asked for; undefined when all are. */
+/** The predicate for the given filters; undefined when there is no filter. */
 async function filterOf(
   accountId: string,
   { status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">,
@@ -66,7 +69,7 @@ async function filterOf(
 ) {
   if (status === undefined && tag_id === undefined && search === undefined) return undefined;
   const text = search?.normalize("NFKC").toLowerCase();
-  // Domains still have the ids of tags that are gone.
+  // Domains keep the ids of deleted tags, so a deleted tag has to be looked for here.
   const isGone = tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id);
   if (isGone) return () => false;
   return (domain: StoredDomain): boolean =>
@@ -78,11 +81,14 @@ async function filterOf(
 type Wanted = { capability: Capability; limit: number; workspaceId?: string | undefined };
 type Asker = Pick<Context, "table" | "permissions">;
 
-/** The domains on which the principal holds a capability, of the account or of one workspace; undefined when too many. */
+/**
+ * The domains of the account, or of one workspace, on which the principal holds a capability; undefined when there are
+ * more than `limit`.
+ */
 export const visibleDomains = (accountId: string, wanted: Wanted, asker: Asker): Promise<StoredDomain[] | undefined> =>
   atOneMoment(asker.table, (moment) => domainsAtOnce(moment, accountId, wanted, asker));
 
-/** As `visibleDomains`, at the moment of other lists. */
+/** Like `visibleDomains`, within a moment that other lists share. */
 export async function domainsAtOnce(
   moment: Moment,
   accountId: string,
@@ -93,7 +99,7 @@ export async function domainsAtOnce(
   return totalOf(sources) > limit ? undefined : (await moment.page(sources, 0, limit)).rows;
 }
 
-/** All domains that the principal may see, of the account or of one workspace. */
+/** The sources of all domains on which the principal holds a capability, in the account or in one workspace. */
 async function sourcesOf(
   moment: Moment,
   accountId: string,
@@ -122,7 +128,7 @@ const parsed = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => Stor
 
 const Reference = z.object({ domain_id: z.string() });
 
-/** The domains that are in a workspace: one that has left it meanwhile is not. */
+/** The domains in a workspace. A reference to a domain that has moved to another workspace meanwhile is left out. */
 const inWorkspace = (table: Reader, accountId: string, id: string): Listed<StoredDomain> => ({
   list: domainsIn(accountId, id),
   resolve: async (rows) => {

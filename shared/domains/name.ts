@@ -5,10 +5,13 @@ import * as z from "zod";
 import { Id } from "../core/ids.ts";
 import { longestSpelling, readLabels, splitName, tooLong } from "../dns/labels.ts";
 
-/** What the name of a domain came to: its one spelling (lower-case A-labels, no final dot), or what is wrong with it. */
+/**
+ * The result of reading a domain's name: the name in its one spelling (lower-case A-labels, no final dot), or the
+ * fault.
+ */
 type NameReading = { name: string } | { fault: string };
 
-/** What is around a name in an address of something. */
+/** The characters that separate a host name from the other parts of a URL or an email address. */
 const notAName = /[/\\?#@:]/u;
 
 /** Reads a domain's name in any spelling: case, IDN by UTS #46, full-width forms and a final dot make no difference. */
@@ -27,10 +30,10 @@ export function readName(given: string): NameReading {
   return { name: read.value };
 }
 
-/** Top-level names for special use (RFC 6761 and its registry), which the list of public suffixes may or may not have. */
+/** Top-level names for special use (RFC 6761 and its registry). The list of public suffixes has only some of them. */
 const specialUse = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
 
-/** Whether a name, in its one spelling, is under a top-level name for special use: not on the public internet. */
+/** Whether a name, in its one spelling, is under a special-use top-level name, and so is not on the public internet. */
 export const isSpecialUse = (name: string): boolean => specialUse.has(name.split(".").at(-1) ?? "");
 
 function spelled(given: string): string {
@@ -41,7 +44,7 @@ function spelled(given: string): string {
 const spelling =
   "In any spelling: case, a final dot and the Unicode or Punycode form of an internationalised name make no difference.";
 
-/** The name of a domain as customers write it, read into its one spelling. */
+/** The schema of a domain's name: accepts any spelling, and gives the one spelling. */
 export const DomainName = z
   .string()
   .max(1_000)
@@ -52,7 +55,7 @@ export const DomainName = z
   .overwrite(spelled)
   .meta({ description: `The domain's name. ${spelling}`, examples: ["example.com"] });
 
-/** A domain by its name, in any spelling, or by its id. */
+/** The schema of a reference to a domain: its name in any spelling, or its id. */
 export const DomainRef = z
   .string()
   .max(1_000)
@@ -64,5 +67,5 @@ export const DomainRef = z
   .overwrite((given) => (Id.safeParse(given).success ? given.toLowerCase() : spelled(given)))
   .meta({ description: "The domain: its name, in any spelling, or its id.", examples: ["example.com"] });
 
-/** A name as it is shown to people: with U-labels. */
+/** The spelling of a name for people: with U-labels. */
 export const unicodeOf = (name: string): string => domainToUnicode(name);

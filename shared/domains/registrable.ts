@@ -2,9 +2,10 @@ import { parse } from "tldts";
 
 import { DomainName, isSpecialUse, readName } from "./name.ts";
 
-// Only what takes or sells new names imports this: the list of public suffixes costs a cold start some 20 ms.
+// Import this only where new names are added or sold: loading the list of public suffixes takes some 20 ms of a cold
+// start.
 
-/** What keeps a name, in its one spelling, from being a domain of a customer; undefined when nothing does. */
+/** The reason why a name, in its one spelling, cannot be a customer's domain; undefined when it can. */
 function suffixFault(name: string): string | undefined {
   const { isIcann, isPrivate, domain, publicSuffix } = parse(name, { allowPrivateDomains: true });
   const last = name.split(".").at(-1) ?? "";
@@ -14,13 +15,13 @@ function suffixFault(name: string): string | undefined {
   return undefined;
 }
 
-/** The name of a domain that is new here: below a public suffix, and not for special use. */
+/** The schema of a new domain's name: below a public suffix, and not for special use. */
 export const NewDomainName = DomainName.superRefine((name, context) => {
   const fault = "fault" in readName(name) ? undefined : suffixFault(name);
   if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
 });
 
-/** The part under which a name is registered (`co.uk`), and the name one registers (`example.co.uk`). */
+/** The suffix that a name is registered under (`co.uk`), and the registered name itself (`example.co.uk`). */
 export function registrable(name: string): { suffix: string; domain: string } | undefined {
   const { domain, publicSuffix } = parse(name, { allowPrivateDomains: false });
   return domain === null || publicSuffix === null ? undefined : { suffix: publicSuffix, domain };

@@ -5,7 +5,7 @@ import { unicodeOf } from "./name.ts";
 
 type Tags = ReadonlyMap<string, { id: string; name: string }>;
 
-/** A domain as its readers see it, with its tags' names. */
+/** The API view of a domain, with the names of its tags. */
 export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain => ({
   id: domain.id,
   name: domain.name,
@@ -33,7 +33,7 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   updated_at: domain.updated_at,
 });
 
-/** Domains of one account as their readers see them; at most one more round trip, for the tags they have. */
+/** The API views of domains of one account. Takes one more round trip if any of them has tags. */
 export async function domainViews(
   table: Reader,
   accountId: string,

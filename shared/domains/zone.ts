@@ -6,8 +6,8 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * What of a domain's records the nameservers have. The records are ours to keep; the zone follows them: whoever
- * changes records notes here which RRsets changed, and whoever has the lease brings those into the zone.
+ * The copy of a domain's records that the nameservers have. The records in the table lead and the zone follows: each
+ * change of records notes here which RRsets changed, and the process with the lease writes those into the zone.
  *
  * Access patterns
  *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>
@@ -19,7 +19,7 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 });
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
-/** RRsets are noted by name and type; more than this many are noted as all of them. */
+/** The most RRsets that are noted one by one, by name and type; more are noted as `everything`. */
 const dirtyLimit = 200;
 export const everything = "*";
 
@@ -28,31 +28,31 @@ export const StoredZone = z.object({
   domain_id: z.string(),
   name: z.string(),
   nameservers: z.array(z.string()),
-  /** Whether the nameservers should have it: only once the domain is delegated to them. */
+  /** Whether the nameservers should have the zone: true only once the domain is delegated to them. */
   wanted: z.boolean(),
-  /** What the provider tells this zone from others by; the domain's id where there is none. */
+  /** The reference by which the provider tells this zone from others; the domain's id when absent. */
   reference: z.string().optional(),
-  /** The provider's id, once it was made. */
+  /** The provider's id of the zone; absent until the zone is created there. */
   zone_id: z.string().optional(),
-  /** Counts the changes of records; the zone has those up to `synced_revision`. */
+  /** The number of changes to the records. The zone has all changes up to `synced_revision`. */
   revision: z.int(),
   synced_revision: z.int(),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
-  /** RRsets that the zone has or may have got, by the same names: what `everything` has to look at. */
+  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `everything` compares all of these. */
   held: z.array(z.string()),
-  /** RRsets with a record that the provider cannot hold, by the same names. */
+  /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),
-  /** A change that the provider has taken and not all its servers have. */
+  /** A change that the provider has accepted, but that not all its servers have. */
   change: z.object({ id: z.string(), revision: z.int() }).optional(),
   due_at: Timestamp.nullable(),
-  /** Who is bringing it up to date, and until when. */
+  /** The process that is syncing the zone, and the time until which it may. */
   lease_owner: z.string(),
   lease_until: z.string(),
 });
 export type StoredZone = z.output<typeof StoredZone>;
 
-/** The zone of a new domain, which no nameserver has. */
+/** The zone of a new domain, before any nameserver has it. */
 export const newZone = (
   accountId: string,
   domain: { id: string; name: string; nameservers: string[] },
@@ -80,12 +80,12 @@ export const getZone = (table: Reader, accountId: string, domainId: string): Pro
 
 const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
-/** How long whoever changed the records has the zone to itself before the worker looks after it. */
+/** How long the request that changed the records has the zone to itself, before the worker takes over. */
 const graceMs = 60_000;
 
 /**
- * The writes that note which RRsets changed, provided nobody changed any since the zone was read. `wanted` says that
- * the nameservers are to have it from now on.
+ * The writes that note which RRsets changed. They fail when other records changed since the zone was read. `wanted`
+ * says whether the nameservers should have the zone from then on.
  */
 export function noteChanges(
   zone: StoredZone,
@@ -95,7 +95,7 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(everything);
-  // What was noted one by one may be in the zone, of a change whose answer was lost.
+  // An RRset that was noted one by one may be in the zone: the answer to the change that wrote it may have been lost.
   const held = isAll && !names.includes(everything) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
@@ -116,10 +116,10 @@ export function noteChanges(
   ];
 }
 
-/** Where a zone stands among those that are behind. */
+/** The key of a zone in the queue of zones that are behind. */
 export const zoneDueKey = ({ account_id, domain_id }: Pick<StoredZone, "account_id" | "domain_id">, at: string): Key =>
   dueKey(zoneQueue, [account_id, domain_id], at);
 
-/** Whether the nameservers have everything up to a revision. */
+/** Whether the nameservers have all changes up to a revision. */
 export const hasRevision = ({ wanted, zone_id, synced_revision }: StoredZone, revision: number): boolean =>
   wanted && zone_id !== undefined && synced_revision >= revision;

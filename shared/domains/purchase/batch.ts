@@ -11,10 +11,12 @@ import { StoredContact } from "./contact.ts";
  */
 const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
-/** Who registers is known until every name of the batch is settled, and no longer than this. */
+/** How long a batch and its contact are kept, in seconds: long enough to settle every name. */
 const keptSeconds = 60 * 86_400;
 
-/** What was asked for, and is still needed: who registers, and which names wait for a payment, at which price. */
+/**
+ * The part of a purchase that is needed later: the contact, and the names that wait for a payment with their prices.
+ */
 export const StoredBatch = z.object({
   id: z.string(),
   account_id: z.string(),
@@ -26,7 +28,7 @@ export const StoredBatch = z.object({
 });
 export type StoredBatch = z.output<typeof StoredBatch>;
 
-/** A batch as its item, with when it is forgotten. */
+/** The table item of a batch, with its expiry. */
 export const batchItem = (batch: StoredBatch) => ({
   ...batchKey(batch.account_id, batch.id),
   ...batch,

@@ -11,18 +11,18 @@ import { buyerWrite, holderWrite, readBuyers, readHolders, type StoredHolder } f
 import { planNewDomains } from "../setup/new.ts";
 import { domainView } from "../view.ts";
 
-/** A name to buy, at the price that was agreed: minor units for the first year. */
+/** A name to buy, with the agreed price of its first year in minor units. */
 export type Wanted = { name: string; price: number };
 
 /**
- * What came of one name: the domain that is being registered, undefined when the batch bought it before; or why it is
- * not bought.
+ * The result for one name: the domain that is being registered (undefined when the batch bought it before), or the
+ * reason why it is not bought.
  */
 export type Bought =
   | { name: string; domain: StoredDomain | undefined }
   | { name: string; code: "domain_exists" | "domain_taken" | "insufficient_funds" };
 
-/** A name is taken by this account already, or by another one. */
+/** Thrown when this account or another one has the name already. */
 class NameTaken extends Error {
   readonly taken: string;
   readonly code: "domain_exists" | "domain_taken";
@@ -38,16 +38,16 @@ type Order = {
   accountId: string;
   workspaceId: string;
   batchId: string;
-  /** What each transaction writes beside; throws when the order does not stand any more. */
+  /** Further writes for each transaction; throws when the order is no longer valid. */
   claim?: () => Promise<Write[]>;
 };
 
-/** Each name takes some fourteen writes, with its hold and its entries in the audit log. */
+/** The names in one transaction: each takes some fourteen writes, with its hold and its entries in the audit log. */
 const namesAtOnce = 5;
 
 /**
- * Holds the price of each name and has it registered: both or neither. A few names at a time; what stands in the way
- * of one is no concern of the others, but that money which is short is short for all that follow.
+ * Holds the price of each name and starts its registration, both in one transaction, for a few names at a time. A name
+ * that fails does not affect the others, except that missing money affects all names that follow.
  */
 export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Bought[]> {
   const outcomes = new Map<string, Bought>();
@@ -63,10 +63,10 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Another run of the same batch bought one at another price, since it was read what is bought: it is read again.
+      // Another run of the same batch bought one of the names at another price after this run looked: look again.
       else if (error instanceof MovementConflict) continue;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
-      // What does not cover a few may cover one.
+      // Money that is too little for several names may be enough for one.
       else if (some.length > 1) atOnce = 1;
       else some.forEach(({ name }) => settle({ name, code: "insufficient_funds" }));
     }
@@ -81,8 +81,8 @@ const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () 
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * For how much a batch has bought each of some names, whatever became of them since; undefined for those that it has
- * not. A hold is made once, in the transaction of its domain.
+ * The price for which a batch bought each name, whatever happened to the domain since; undefined for a name that it did
+ * not buy. The hold proves the purchase: it is made once, in the transaction that creates the domain.
  */
 export async function pricesPaid(
   table: Reader,
@@ -94,13 +94,14 @@ export async function pricesPaid(
   return holds.map((hold) => hold && StoredMovement.parse(hold).amount);
 }
 
-/** Whether a batch has bought each of some names, whatever became of them since. */
+/** Whether a batch bought each name, whatever happened to the domain since. */
 export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
   (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
 /**
- * How names are claimed among all accounts. A name that another account connected and never proved is theirs until it is
- * registered, as the registry still sells it. Throws `NameTaken` for one that another account has for sure.
+ * The writes that claim names among all accounts. A name that another account connected but never proved stays with
+ * that account until it is registered, because the registry still sells it. Throws `NameTaken` for a name that another
+ * account holds firmly.
  */
 async function claimsOn(
   table: Reader,

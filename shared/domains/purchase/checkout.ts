@@ -7,18 +7,20 @@ import { type StoredBatch, batchItem, getBatch } from "./batch.ts";
 import type { Wanted } from "./buy.ts";
 import { type Purchase, type Result, result } from "./purchase-view.ts";
 
-/** Payment providers take no smaller amounts. */
+/** The least amount of a checkout, in minor units: payment providers accept no less. */
 const leastCheckout = 100;
 
 export type Order = { accountId: string; batchId: string; purchase: Purchase };
-/** What came of each name so far. */
+/** The result of each name so far. */
 export type Outcomes = Map<string, Omit<Result, "domain_name">>;
 
 export const totalOf = (names: readonly Wanted[]): number => names.reduce((sum, { price }) => sum + price, 0);
 
 /**
- * Opens a checkout over what the wallet is short of for names that wait for it; nothing is held for them. Undefined when
- * none does, and when there is no checkout to be had now, if other names are bought: their buyer has to learn of that.
+ * Opens a checkout for the amount that the wallet lacks for `short`; these names are not held.
+ * - Undefined when no name needs it.
+ * - If the payment provider is unavailable (503) and other names are bought, these names fail and the result is
+ *   undefined, so that the buyer still gets an answer about the others.
  */
 export async function checkoutFor(
   { accountId, batchId }: Order,
@@ -44,7 +46,7 @@ export async function checkoutFor(
   }
 }
 
-/** The write that has names wait for their payment, beside those that the batch has bought. */
+/** The write that makes names of a batch wait for their payment. */
 export async function waitingWrite(
   { accountId, batchId, purchase }: Order,
   waiting: readonly Wanted[],
@@ -58,7 +60,7 @@ export async function waitingWrite(
   };
 }
 
-/** A batch of which nothing is known yet but who registers. */
+/** A new batch, which has a contact and no waiting names. */
 export const newBatch = (
   accountId: string,
   id: string,

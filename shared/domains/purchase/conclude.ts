@@ -16,37 +16,42 @@ import { domainViews } from "../view.ts";
 
 /*
  * Access patterns
- *   whether a purchase is over by the failure of an operation at the registrar   DOMAIN#<name> / OPERATION#<its id>
+ *   failed operations at the registrar whose purchase is over                    DOMAIN#<name> / OPERATION#<its id>
  */
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
-/** Nobody searches for what came of a purchase longer than this: who registers is not known any more. */
+/**
+ * How long a failed operation is noted, in seconds. After this time the contact is forgotten, so no purchase looks for
+ * it.
+ */
 const contactKeptSeconds = 60 * 86_400;
 
-/** Whether an operation failed for a purchase that is over: it says nothing of the one that goes on now. */
+/** Whether a registrar's operation failed for an earlier purchase: it says nothing about the present one. */
 export const isFailure = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
   (await table.get(operationKey(name, operationId), z.object({}))) !== undefined;
 
-/** A domain whose registration is going on. */
+/** A domain whose registration is running. */
 export type Bought = StoredDomain & { purchase: Purchase };
 
 export const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
   domain?.status === "pending_registration" && domain.purchase !== undefined;
 
-/** How a purchase ends; a failure is of an operation, or the registrar refused to begin one. */
+/** The end of a purchase. A failure has the operation that failed, unless the registrar refused to begin one. */
 type Conclusion = { registration: Registration } | Failed;
 type Failed = { failed: string; operation?: RegistrarOperation };
 
 /**
- * The end of a purchase: the money is paid and the name is registered, or neither. Answers the domain as it is then,
- * or nothing when it was over before, or somebody else is at it who may know better.
+ * Ends a purchase: either the money is captured and the name is registered, or neither. Gives the new state of the
+ * domain; undefined when the purchase was over before, or when a failure is reported on a domain that another process
+ * has changed meanwhile.
  */
 export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemMover(work, domain.account_id);
   const isFailed = "failed" in conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    // What is registered is paid whoever saw it. That nothing is, only they know who were alone at it.
+    // A success counts whoever saw it. A failure counts only if no other process has changed the domain meanwhile,
+    // because that process may know of a success.
     const isStale = isFailed && current?.version !== domain.version;
     if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
     const planned = isFailed ? failure(current, conclusion, now()) : success(current, conclusion.registration, now());
@@ -78,7 +83,7 @@ function success(domain: Bought, { expiresAt, locked }: Registration, now: Date)
   });
 }
 
-/** The name is free for others, and for another try. */
+/** Marks the registration as failed. The name is then free, for others and for another attempt. */
 function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ended {
   const { after, writes } = becoming(domain, {
     status: "failed",
@@ -95,16 +100,16 @@ function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ende
   return { after, writes: [...writes, ...noted] };
 }
 
-/** The claims on the domain's name that are its own. */
+/** The holder of the domain's name, and the write that ends the domain's own claim to register it. */
 async function ownClaims(table: Reader, { id, name }: Bought) {
   const [holder, buyer] = await Promise.all([readHolder(table, name), readBuyer(table, name)]);
   const own = { if: { domain_id: id } };
-  // One that was begun by an earlier version of this product has the name from the beginning, and no other claim.
+  // A purchase that an earlier version of this product began holds the name from the beginning, and has no other claim.
   const bought: Write[] = buyer?.domain_id === id ? [{ delete: buyerKey(name), ...own }] : [];
   return { holder, bought };
 }
 
-/** The name is whose registration succeeded, whoever had it until then. */
+/** The writes that give the name to the domain whose registration succeeded, whoever held it before. */
 async function planTaken(table: Reader, domain: Bought, now: Date): Promise<Write[]> {
   const { holder, bought } = await ownClaims(table, domain);
   const isRival = holder !== undefined && holder.domain_id !== domain.id;
@@ -115,7 +120,7 @@ async function planTaken(table: Reader, domain: Bought, now: Date): Promise<Writ
   ];
 }
 
-/** Whoever had the name has it still. */
+/** The writes that end the claims of a failed purchase. Another holder keeps the name. */
 async function planLetGo(table: Reader, domain: Bought): Promise<Write[]> {
   const { holder, bought } = await ownClaims(table, domain);
   const isOwn = holder?.domain_id === domain.id;
@@ -124,21 +129,21 @@ async function planLetGo(table: Reader, domain: Bought): Promise<Write[]> {
 
 /*
  * Access patterns
- *   when the last registration of a name through us was over   DOMAIN#<name> / RELEASED
+ *   the end of the last registration of a name through us      DOMAIN#<name> / RELEASED
  */
 const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASED" });
 
 const Released = z.object({ at: Timestamp });
 
-/** Nobody asks after it any more. */
+/** How long the end of a registration is noted, in seconds: nothing reads it later than that. */
 const releaseKeptSeconds = 86_400;
 
-/** The write that notes that a registration is given back and forgotten. */
+/** The write that notes that a registration has been released and deleted. */
 export const releasedWrite = (name: string, now: Date): Write => ({
   put: { ...releasedKey(name), at: now.toISOString(), ttl: Math.ceil(now.getTime() / 1_000) + releaseKeptSeconds },
 });
 
-/** When the last registration of a name was forgotten; undefined when that is long ago, or there was none. */
+/** The time when the last registration of a name was deleted; undefined when that is long ago, or there was none. */
 export async function releasedAt(table: Reader, name: string): Promise<Date | undefined> {
   const released = await table.get(releasedKey(name), Released);
   return released && new Date(released.at);

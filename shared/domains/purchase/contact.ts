@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { line } from "../../core/text.ts";
 
-/** The country codes of ISO 3166-1 alpha-2 that are officially assigned. */
+/** The officially assigned country codes of ISO 3166-1 alpha-2. */
 const codes = `
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD
 CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF
@@ -25,7 +25,7 @@ const isPhone = (given: string): boolean => {
   return phone !== undefined && phone.number === given && phone.isPossible();
 };
 
-/** Who registers a name, as registries want to know it. */
+/** The person or company that registers a name, with the data that registries require. */
 export const ContactInfo = z
   .strictObject({
     first_name: text(100, "Given name."),
@@ -49,7 +49,9 @@ export const ContactInfo = z
   })
   .meta({ id: "DomainContact", description: "Who registers the domains." });
 
-/** A contact as it is stored: what was let in once is read for ever, whatever is let in since. */
+/**
+ * A stored contact. It has no rules for its members, so that contacts remain readable when the rules for input change.
+ */
 export const StoredContact = z.object({
   first_name: z.string(),
   last_name: z.string(),

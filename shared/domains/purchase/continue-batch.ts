@@ -13,10 +13,10 @@ import { areBought, buyNames, type Wanted } from "./buy.ts";
 import { quotesFor, type Quote } from "./offers.ts";
 
 const budgetMs = 20_000;
-/** For how long a registry that does not answer is asked again. */
+/** How long a registry that does not answer is asked again, in milliseconds. */
 const patienceMs = 3_600_000;
 
-/** What came of a name, as far as it is not bought. */
+/** The reason why a name is not bought. */
 type Refused =
   | "domain_exists"
   | "domain_taken"
@@ -26,9 +26,11 @@ type Refused =
   | "workspace_gone";
 
 /**
- * Goes on with the names of a purchase whose payment arrived at an instant, at the price that was agreed or a lower
- * one; what cannot be had any more stays in the wallet. Done again it finds what it has bought. As long as a registry
- * does not answer it stays due, for an hour.
+ * Buys the waiting names of a purchase whose payment arrived at `at`.
+ * - A name is bought at the agreed price or a lower one.
+ * - The money for names that cannot be bought stays in the wallet.
+ * - A repeated run finds the names that it has bought.
+ * - If a registry does not answer, the work stays due, for an hour at most.
  */
 export async function continueBatch(accountId: string, batchId: string, at: string, work: DomainWork): Promise<void> {
   const batch = await getBatch(work.table, accountId, batchId);
@@ -41,7 +43,7 @@ export async function continueBatch(accountId: string, batchId: string, at: stri
   await work.table.attempt({ delete: dueKey(batchQueue, [accountId, batchId], at) });
 }
 
-/** Buys what it can of what waits, and answers why it cannot the rest. */
+/** Buys the waiting names; gives the reason for each name that is not bought. */
 async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<string, Refused>> {
   const { account_id: accountId, workspace_id: workspaceId, id: batchId, waiting } = batch;
   const mover = systemMover(work, accountId);
@@ -63,7 +65,7 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
 
 const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
-/** The name at what it costs by now, if that is not more than was agreed. */
+/** The name at its present price, if that is at most the agreed one; otherwise the reason. */
 function offerOf(agreed: Wanted, { price, reason }: Partial<Quote> = {}): Wanted | { name: string; code: Refused } {
   const { name } = agreed;
   if (reason === "unchecked") return { name, code: reason };
@@ -71,7 +73,7 @@ function offerOf(agreed: Wanted, { price, reason }: Partial<Quote> = {}): Wanted
   return { name, price };
 }
 
-/** The write by which nobody else goes on with the batch at the same time, or ends it. */
+/** The write that fails the transaction if another process continues or ends the batch at the same time. */
 async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Promise<Write[]> {
   const batch = await getBatch(table, account_id, id);
   if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Somebody else went on with this purchase.");
@@ -79,7 +81,7 @@ async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Pr
   return [{ put: batchItem({ ...batch, version: version + 1 }), if: { version } }];
 }
 
-/** Nothing waits any more, and it is told what came of each name. */
+/** Clears the waiting names, and reports the result of each in an event. */
 async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<string, Refused>, work: DomainWork) {
   const { table, commit } = systemMover(work, accountId);
   await commit(async () => {

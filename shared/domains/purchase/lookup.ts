@@ -3,16 +3,19 @@ import type { StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { type Wanted, pricesPaid } from "./buy.ts";
 
-/** What an account has of some names before a purchase goes on. */
+/** The state of a purchase's names in its account, before the purchase continues. */
 export type Known = {
-  /** What this purchase bought, in a try that was cut off, for which price; and the domain, unless that is gone. */
+  /**
+   * The names that an earlier, interrupted attempt of this purchase bought, with their prices. The domain is undefined
+   * if it was deleted since.
+   */
   earlier: ReadonlyMap<string, Earlier>;
   /** The account's other domains. */
   own: ReadonlyMap<string, StoredDomain>;
 };
 export type Earlier = Wanted & { domain: StoredDomain | undefined };
 
-/** Looks the names of a purchase up in its account. One without an idempotency key was never sent before. */
+/** Looks up the names of a purchase in its account. A purchase without an idempotency key has no earlier attempt. */
 export async function lookUp(
   accountId: string,
   batchId: string,

@@ -3,7 +3,7 @@ import type { Log } from "../../core/log.ts";
 import type { Offer, Registrar } from "../../providers/registrar/registrar.ts";
 import { registrable } from "../registrable.ts";
 
-/** Why a name cannot be bought here; `unchecked` when there was no time or no answer. */
+/** The reasons why a name cannot be bought here; `unchecked` means that there was no time or no answer. */
 export const refusalReasons = {
   not_registrable: "Only a name right under a public suffix, such as example.com, is registered.",
   unsupported_tld: "Names under this top-level domain are not sold here.",
@@ -15,7 +15,7 @@ export const refusalReasons = {
 } as const;
 export type RefusalReason = keyof typeof refusalReasons;
 
-/** How a name can be had: for a price in minor units, or why not. */
+/** The price of a name in minor units, or the reason why it cannot be bought. */
 export type Quote = { name: string; price?: number; renewalPrice?: number; reason?: RefusalReason };
 
 const reasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
@@ -38,7 +38,7 @@ function quoteOf({ name, status, price, renewalPrice }: Offer): Quote {
 
 type Patience = { budgetMs: number; log: Log };
 
-/** The top-level domains that the registrar sells; undefined when it does not say so in time. */
+/** The top-level domains that the registrar sells; undefined when it does not answer in time. */
 export async function tldsOf(
   registrar: Registrar,
   { budgetMs, log }: Patience,
@@ -57,14 +57,17 @@ export async function tldsOf(
 
 const atOnce = 20;
 
-/** Asks the registrar for names, 20 at the same time, and answers in their order; who has no answer in time is `unchecked`. */
+/**
+ * Asks the registrar for quotes, 20 at a time, and gives them in the order of the names. A name without an answer in
+ * time is `unchecked`.
+ */
 export async function quotesFor(
   registrar: Registrar,
   names: readonly string[],
   { budgetMs, log }: Patience,
 ): Promise<Quote[]> {
   const over = new AbortController();
-  // It keeps no process from ending: whoever still waits for an answer has the question open.
+  // The timer does not keep the process alive: while a caller waits, its open request to the registrar does.
   const timer = setTimeout(() => over.abort(), budgetMs).unref();
   const late = new Promise<"late">((settle) => over.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote> => {

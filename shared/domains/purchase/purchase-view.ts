@@ -10,7 +10,7 @@ import type { Wanted } from "./buy.ts";
 import { ContactInfo } from "./contact.ts";
 import { refusalReasons, type Quote, type RefusalReason } from "./offers.ts";
 
-/** Fifty names at a thousand each. */
+/** The largest `max_total`, in minor units: fifty names at a thousand each. */
 const largestTotal = 5_000_000;
 
 export const Purchase = z
@@ -70,7 +70,7 @@ export const PurchaseAnswer = z
   .meta({ id: "DomainPurchaseResponse", description: "What came of a purchase." });
 export type PurchaseAnswer = z.output<typeof PurchaseAnswer>;
 
-/** What came of a name, in its words. */
+/** The result of a name, with the message for its code. */
 export const result = (status: Result["status"], id: string | null = null, code: ErrorCode | null = null) => ({
   status,
   id,
@@ -78,24 +78,27 @@ export const result = (status: Result["status"], id: string | null = null, code:
   error_code: code,
 });
 
-/** What of a domain its purchaser is told: it may be in a workspace that they do not see. */
+/** The id of a domain, or null if the purchaser may not see the domain because of its workspace. */
 const shownId = (domain: StoredDomain, permissions: Permissions): string | null =>
   covers(permissions, "domain.view", scopesOfDomain(domain)) ? domain.id : null;
 
-/** A name that the account has already. */
+/** The result of a name that the account has already. */
 export const resultOfOwn = (domain: StoredDomain, permissions: Permissions) =>
   result("failed", shownId(domain, permissions), "domain_exists");
 
-/** A name that an earlier try of the same purchase bought, whatever became of it since; undefined when it is gone. */
+/**
+ * The result of a name that an earlier attempt of the same purchase bought, whatever happened to it since. `domain` is
+ * undefined when it was deleted.
+ */
 export const resultOfEarlier = (domain: StoredDomain | undefined, permissions: Permissions) =>
   result("pending_registration", domain ? shownId(domain, permissions) : null);
 
-/** A name that could not be had. */
+/** The result of a name without an offer. */
 export const resultOfQuote = ({ reason }: Quote) => result("failed", null, reason ?? "unchecked");
 
 type Whole = { wanted: readonly Wanted[]; batchId: string | null; paymentUrl: string | null };
 
-/** The answer to a purchase, its results in the order of the names that were asked for. */
+/** The answer to a purchase, with results in the order of the requested names. */
 export function answerOf(
   asked: readonly string[],
   outcomes: ReadonlyMap<string, Omit<Result, "domain_name">>,

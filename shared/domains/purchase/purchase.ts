@@ -29,9 +29,9 @@ const budgetMs = 5_000;
 type Outside = { registrar: Registrar; checkouts: () => Checkouts };
 
 /**
- * Buys names: holds their price and has them registered. For those that the wallet does not cover it opens a checkout,
- * which goes on with them once it is paid. Sent again with its idempotency key it finds what it has bought, whatever
- * became of that since. 409 `quote_changed`.
+ * Buys names: holds their prices and starts their registrations. 409 `quote_changed`.
+ * - For names that the wallet does not cover, it opens a checkout; the purchase continues once that is paid.
+ * - Sent again with its idempotency key, it finds the names that it has bought, whatever happened to them since.
  */
 export async function purchaseDomains(
   accountId: string,
@@ -68,7 +68,7 @@ export async function purchaseDomains(
   });
 }
 
-/** The names that can be bought, for how much; what stands in the way of the others is noted. */
+/** The names that can be bought, with their prices. The reason for each other name is noted in `outcomes`. */
 async function quoted(
   { accountId, purchase }: Order,
   { earlier, own }: Known,
@@ -90,7 +90,10 @@ async function quoted(
   );
 }
 
-/** The names to buy, all or none: what was bought before stays so at a higher quote. 409 `quote_changed` where nothing was. */
+/**
+ * The names to buy: all, or none if the total is above `max_total`. Names that an earlier attempt bought are kept in
+ * either case. 409 `quote_changed` when the total is too high and nothing was bought before.
+ */
 function withinAgreed(
   { purchase: { max_total } }: Order,
   earlier: readonly Earlier[],
@@ -105,7 +108,10 @@ function withinAgreed(
   return [];
 }
 
-/** Buys what the wallet covers, and answers what it does not. Who registers is noted with the first name that is bought. */
+/**
+ * Buys the names that the wallet covers, and gives those that it does not. The contact is stored with the first name
+ * that is bought.
+ */
 async function buy(
   { accountId, batchId, purchase }: Order,
   wanted: readonly Wanted[],
@@ -128,7 +134,7 @@ async function buy(
     const code = "code" in bought ? bought.code : undefined;
     if (code === "insufficient_funds") short.add(name);
     const made = "domain" in bought ? bought.domain : undefined;
-    // Another try of this purchase may have bought it meanwhile.
+    // Another attempt of this purchase may have bought the name meanwhile.
     const found =
       made ?? (code === undefined || code === "domain_exists" ? await domainByName(table, accountId, name) : undefined);
     const isIts = found?.purchase?.batch_id === batchId;

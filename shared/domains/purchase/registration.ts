@@ -7,18 +7,19 @@ import { getBatch } from "./batch.ts";
 import { type Bought, conclude, isFailure, isRunning, releasedAt } from "./conclude.ts";
 
 /*
- * A name is bought in steps, each of which is written down before the next: its price is held; the registrar is
- * asked; the registration runs; then the money is captured, or it is free again. Nobody knows what came of a question
- * whose answer was lost: then the registrar is asked what it has, and only what it is certain about counts.
+ * A name is bought in steps, and each is stored before the next begins: the price is held; the registrar is asked; the
+ * registration runs; the money is captured or released. If the registrar's answer is lost, the result is unknown: the
+ * registrar is then asked for its operations and registrations, and only a certain answer counts.
  */
 
-/** What the registrar does not know of by then did not reach it. */
+/** After this time in milliseconds, a request that the registrar does not know of has not reached it. */
 const certainMs = 600_000;
-/** How far its clock may be behind ours. */
+/** How far the registrar's clock may be behind ours, in milliseconds. */
 const skewMs = 300_000;
 /**
- * How long a name is left alone that was given back: what was begun for the one who had it has arrived by then, and
- * what the registrar says of their registration is older than what is looked for.
+ * How long a released name rests before it is registered again, in milliseconds. By then, requests made for the former
+ * owner have arrived, and the registrar's records of the former registration are older than the period that is
+ * searched.
  */
 const restMs = skewMs + 60_000;
 const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
@@ -26,7 +27,7 @@ const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 const nextLook = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? 3_600_000);
 
-/** Takes the registration of a name one step on, or as many as can be taken now; what cannot be is due again. */
+/** Advances the registration of a name by all steps that are possible at once. The rest stays due. */
 export async function advanceRegistration(domain: StoredDomain, work: DomainWork): Promise<void> {
   let current: StoredDomain | undefined = domain;
   for (let steps = 0; steps < 4 && isRunning(current); steps++) {
@@ -39,7 +40,7 @@ export async function advanceRegistration(domain: StoredDomain, work: DomainWork
   }
 }
 
-/** Asks for the first time, unless the name was somebody else's a moment ago. */
+/** Asks the registrar for the first time, unless the name was released only a moment ago. */
 async function begin(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   const released = await releasedAt(work.table, domain.name);
   const now = work.now();
@@ -51,7 +52,10 @@ async function begin(domain: Bought, work: DomainWork): Promise<StoredDomain | u
   return ask(await mark(domain, { stage: "asked", asked_at: now.toISOString() }, work), work);
 }
 
-/** Writes down how far a registration is; answers the domain as it is then, or nothing when somebody else is at it. */
+/**
+ * Stores the progress of a registration and gives the new state of the domain; undefined when another process has
+ * changed it.
+ */
 async function mark(
   domain: Bought,
   { due_at, failures = 0, ...purchase }: Partial<Purchase> & { due_at?: string; failures?: number },
@@ -60,7 +64,7 @@ async function mark(
   const { table, commit, now } = systemMover(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    // Whoever was here meanwhile knows more.
+    // The process that changed the domain meanwhile knows more.
     if (!isRunning(current) || current.version !== domain.version) return { value: undefined, writes: [], changes: [] };
     const { after, writes } = becoming(current, {
       purchase: { ...current.purchase, ...purchase },
@@ -71,7 +75,9 @@ async function mark(
   });
 }
 
-/** Asks the registrar to register the name. It is written down that it is being asked: a lost answer is found out. */
+/**
+ * Asks the registrar to register the name. The stage `asked` is stored before, so that a lost answer can be recovered.
+ */
 async function ask(domain: StoredDomain | undefined, work: DomainWork): Promise<StoredDomain | undefined> {
   if (!isRunning(domain) || domain.purchase.stage !== "asked") return domain;
   const { account_id, name, auto_renew, purchase } = domain;
@@ -86,7 +92,7 @@ async function ask(domain: StoredDomain | undefined, work: DomainWork): Promise<
   }
 }
 
-/** Nothing follows from silence but to look again. */
+/** Schedules another look when the registrar does not answer: no answer says nothing about the registration. */
 async function waitFor(domain: Bought, error: unknown, work: DomainWork): Promise<StoredDomain | undefined> {
   if (!(error instanceof Problem) || error.status !== 503) throw error;
   work.log.info("registrar does not answer", { domain_id: domain.id, reason: error.message });
@@ -94,18 +100,22 @@ async function waitFor(domain: Bought, error: unknown, work: DomainWork): Promis
   return undefined;
 }
 
-/** What came of this purchase at the registrar, and not of one of the name that was over before. */
+/** The registrar's operation for this purchase, not for an earlier purchase of the name. */
 async function operationOf({ name, purchase }: Bought, work: DomainWork): Promise<RegistrarOperation | undefined> {
   const since = new Date(Date.parse(purchase.asked_at ?? "") - skewMs);
   const operation = await work.registrar.findOperation(name, since);
   return operation && !(await isFailure(work.table, name, operation.id)) ? operation : undefined;
 }
 
-/** Asks what came of a question whose answer was lost; after a while in which nothing did, asks again. */
+/**
+ * Finds out the result of a request whose answer was lost. If it is certain that there is none, asks the registrar
+ * again.
+ */
 async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   const failures = domain.failures + 1;
   const { asked_at = "", asked_again_at = asked_at } = domain.purchase;
-  // The answer may take a while: what it does not say counts as of the instant of the question.
+  // The time is taken before the question, because an answer shows the state at the time of the question, however late
+  // it comes.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(domain, work);
@@ -114,7 +124,8 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
       await mark(domain, { failures }, work);
       return undefined;
     }
-    // What somebody gave back just before they bought it is gone by now: this one is ours.
+    // A former registration, released just before this purchase, is gone by this time: a registration found here is
+    // ours.
     const registration = await work.registrar.registration(domain.name);
     if (registration) return await conclude(domain, { registration }, work);
   } catch (error) {
@@ -123,7 +134,10 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
   return ask(await mark(domain, { asked_again_at: work.now().toISOString(), failures }, work), work);
 }
 
-/** A refusal counts once it is certain that no earlier question was heard: a name is refused to others when it is ours. */
+/**
+ * Ends the purchase after a refusal, unless an earlier request was accepted: the registrar also refuses a name that is
+ * registered for us already.
+ */
 async function refusal(domain: Bought, reason: string, work: DomainWork): Promise<StoredDomain | undefined> {
   try {
     const operation = await operationOf(domain, work);
@@ -143,7 +157,7 @@ async function look(domain: Bought, work: DomainWork): Promise<StoredDomain | un
   }
 }
 
-/** What an operation says: it goes on, or the purchase is over. */
+/** Acts on the state of an operation: it still runs, or the purchase ends. */
 async function settle(
   domain: Bought,
   operation: RegistrarOperation,
@@ -159,7 +173,7 @@ async function settle(
   }
   const registration = await work.registrar.registration(domain.name);
   if (!registration) {
-    // It says that it is done, and does not have it yet.
+    // The operation is done, but the registration does not appear yet.
     await mark(domain, { failures: domain.failures + 1 }, work);
     return undefined;
   }

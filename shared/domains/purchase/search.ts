@@ -15,7 +15,7 @@ import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } fro
 const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 const tldError = "Write a top-level domain such as com";
 
-/** What to look for. Top-level domains come as a list, or in one text with commas. */
+/** The query of a search. Top-level domains are a list, or one text with commas. */
 export const searchQuery = z.strictObject({
   workspace_id: Id.meta({ description: "The workspace the domain is for." }),
   query: z
@@ -82,7 +82,7 @@ const shapes = [
   (word: string) => `${word}team`,
 ];
 
-/** A keyword as the label of a name; empty when nothing of it can be in one. */
+/** The label of a name for a keyword; empty when no label can be made of it. */
 function labelOf(keyword: string): string {
   const read = readName(`${keyword.replaceAll(/[\s_.]+/g, "")}.com`);
   return "name" in read ? read.name.slice(0, -".com".length) : "";
@@ -90,7 +90,7 @@ function labelOf(keyword: string): string {
 
 const fits = (name: string): boolean => "name" in readName(name);
 
-/** The names to ask for: the one that was asked for first, then its label elsewhere, then what is near. */
+/** The names to ask for: the requested one first, then its label under other top-level domains, then similar labels. */
 function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
   const read = readName(query);
   const named = "name" in read ? registrable(read.name) : undefined;
@@ -104,8 +104,8 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
 }
 
 /**
- * Which of a name, or of suggestions for a keyword, can be had, and for how much; 20 at most, about `budgetMs` after
- * it is asked: what the registrar does not say by then is `unchecked`.
+ * Searches for a name, or for suggestions for a keyword, with availability and prices. At most 20 results, after about
+ * `budgetMs`; a name for which the registrar has not answered by then is `unchecked`.
  */
 export async function searchDomains(
   accountId: string,
@@ -123,7 +123,7 @@ export async function searchDomains(
   return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
-/** Names that the registry has free and an account is buying here cannot be bought by another, nor again. */
+/** Marks names as unavailable that an account holds firmly or is buying here, even if the registry still sells them. */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);
   const held = await firmlyHeld(table, names);
@@ -132,13 +132,13 @@ async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quo
   );
 }
 
-/** The top-level domains of a list, or of one text with commas, without the dots they may begin with. */
+/** Reads top-level domains from a list, or from one text with commas, and removes leading dots. */
 const listOf = (tlds: string | readonly string[]): string[] => {
   const parts = typeof tlds === "string" ? tlds.split(",") : tlds;
   return [...new Set(parts.map((part) => part.trim().replace(/^\./, "")))];
 };
 
-/** The best known first, the rest in their own order. */
+/** Sorts the best-known top-level domains first; the rest keep their order. */
 const inOrder = (tlds: readonly string[]): string[] => [
   ...favourites.filter((tld) => tlds.includes(tld)),
   ...tlds.filter((tld) => !favourites.includes(tld)),

@@ -12,7 +12,7 @@ import type { ParsedRecord, RecordInput } from "./record.ts";
 import { recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 
-/** The record that input describes; 422 with every fault at its place in the body. */
+/** Parses the input for a record; 422 with each fault at its place in the body. */
 export function readRecord(input: RecordInput, zone: string): ParsedRecord {
   const read = parseRecord(input, zone);
   if ("record" in read) return read.record;
@@ -21,7 +21,13 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
   );
 }
 
-/** 409 `system_managed`, `record_exists` or `record_conflict` when a record cannot be beside what the domain has. */
+/**
+ * Refuses a record that the domain cannot have beside its present records. `but` is the id of a record to leave out of
+ * the comparison.
+ * - 409 `system_managed`: the place is reserved for a system record.
+ * - 409 `record_exists`: the same record is there.
+ * - 409 `record_conflict`: another record excludes it.
+ */
 export async function requireRoom(
   table: Reader,
   { account_id, id }: StoredDomain,
@@ -44,7 +50,7 @@ export async function requireRoom(
   throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
 }
 
-/** A domain that takes records, with its zone, read for one transaction. */
+/** Reads a domain and its zone for one transaction; 404, 409 `domain_not_ready` when the domain takes no records. */
 export async function openHome(
   table: Reader,
   accountId: string,
@@ -59,14 +65,17 @@ export async function openHome(
 const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
   notReady(status, `${name} is ${status}: its records do not change any more.`);
 
-/** The write that counts records into a domain, and fails the transaction when it takes none any more. */
+/**
+ * The write that adds `by` to a domain's count of records. It fails the transaction when the domain changed since it
+ * was read.
+ */
 export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
   update: domainKey(home.account_id, home.id),
   add: { record_count: by, version: 1 },
   if: { id: home.id, version: home.version },
 });
 
-/** 409 `limit_reached` when a domain cannot hold so many records more. */
+/** 409 `limit_reached` when a domain has no space for `more` further records. */
 export function requireSpace({ record_count }: StoredDomain, more: number): void {
   if (record_count + more <= recordLimit) return;
   throw new Problem("limit_reached", `A domain has ${recordLimit} records at most.`);
@@ -86,7 +95,7 @@ export function addRecord(
     const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
     const [added] = records;
     if (!added) throw new Error("nothing was added");
-    // Until the nameservers were told, that is what is known.
+    // The nameservers have not been told of the record at this point.
     return {
       value: { ...added, zone_status: "pending" as const },
       writes: [recordCountWrite(home, 1)],

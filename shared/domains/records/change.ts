@@ -34,14 +34,17 @@ function requireOwn({ is_system_managed }: StoredRecord): void {
   throw new Problem("system_managed", "This record follows from the domain's settings, and changes with them alone.");
 }
 
-/** The record as it is now, for one transaction; 404. */
+/** Reads the present state of a record, for one transaction; 404. */
 async function current({ account_id, id }: StoredRecord, { table }: Context): Promise<StoredRecord> {
   const record = await recordById(table, account_id, id);
   if (!record) throw notFound();
   return record;
 }
 
-/** What may change of a record: everything but its domain and type. What its type does not have is refused. */
+/**
+ * The members of a record that can change: all but its domain and type. A member that the record's type does not have
+ * is refused.
+ */
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
 /** Changes a record; 404, 409 as `requireRoom` and `domain_not_ready`, 422. */

@@ -1,7 +1,7 @@
 import { type ParsedRecord, dataOf } from "./record.ts";
 import { isSpf } from "./spf.ts";
 
-/** The record that is in the way, and why, as one sentence for a person. */
+/** A record that excludes the new one, with the reason as one sentence for a person. */
 type Conflict = {
   kind: "duplicate" | "cname" | "ns" | "spf" | "dmarc" | "null_mx";
   /** The number of the record in the way. */
@@ -16,7 +16,7 @@ const isNullMx = ({ type, value }: ParsedRecord): boolean => type === "MX" && va
 const isDmarc = ({ type, name }: ParsedRecord): boolean => type === "TXT" && name.split(".")[0] === "_dmarc";
 const isSpfRecord = ({ type, value }: ParsedRecord): boolean => type === "TXT" && isSpf(value);
 
-/** What two records of one name have against each other; the first rule that says something counts. */
+/** The rules by which one record excludes another of the same name. The first rule that gives a reason counts. */
 const rules: Record<Conflict["kind"], Rule> = {
   // All data of a type have the same members in the same order.
   duplicate: (candidate, other) =>
@@ -50,9 +50,11 @@ const rules: Record<Conflict["kind"], Rule> = {
 const kinds = Object.keys(rules) as Conflict["kind"][];
 
 /**
- * What the records of the same name (others' do not matter) have against a record: of several reasons the first of
- * `duplicate`, `cname`, `ns`, `spf`, `dmarc`, `null_mx`. Two records with the same data and different TTLs are
- * duplicates; different TTLs are no conflict. `others` is without the record itself.
+ * The first conflict of a record with other records of the same name; records of other names are ignored.
+ * - The kinds are tried in this order: `duplicate`, `cname`, `ns`, `spf`, `dmarc`, `null_mx`.
+ * - Two records with the same data are duplicates, even with different TTLs.
+ * - Different TTLs are no conflict.
+ * - `others` must not include the record itself.
  */
 export function conflictOf(candidate: ParsedRecord, others: readonly Existing[]): Conflict | undefined {
   const beside = others.filter(({ name }) => name === candidate.name);

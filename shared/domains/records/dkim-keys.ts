@@ -9,7 +9,7 @@ import type { Key, Write } from "../../table/writes.ts";
 
 /*
  * Access patterns
- *   what a domain's mail is signed with   ACCOUNT#<id> / DKIM#<domain id>
+ *   the DKIM key of a domain              ACCOUNT#<id> / DKIM#<domain id>
  */
 export const dkimKey = (accountId: string, domainId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -19,7 +19,10 @@ export const dkimKey = (accountId: string, domainId: string): Key => ({
 /** The selector of every domain's key (RFC 6376 §3.1): a domain has one key at a time. */
 export const selector = "hm1";
 
-/** A DKIM key: its public half for the zone (base64 of its SubjectPublicKeyInfo), its private one (PKCS #8, PEM) sealed. */
+/**
+ * A DKIM key. The public half is the base64 of its SubjectPublicKeyInfo, as the zone has it; the private half is PKCS
+ * #8 in PEM, sealed.
+ */
 export const Dkim = z.object({
   selector: z.string(),
   public_key: z.string(),
@@ -30,7 +33,10 @@ export type Dkim = z.output<typeof Dkim>;
 
 const newPair = promisify(generateKeyPair);
 
-/** A new key for a domain: RSA with 2,048 bits (RFC 8301 §3.2), bound to the domain it is sealed for. */
+/**
+ * Makes a key for a domain: RSA with 2,048 bits (RFC 8301 §3.2). The sealed private half can be opened for this domain
+ * only.
+ */
 export async function newDkim(
   { account_id, id }: { account_id: string; id: string },
   secrets: Secrets,

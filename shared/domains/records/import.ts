@@ -12,7 +12,10 @@ import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-r
 import { reservedFor } from "./system-records.ts";
 import { readZoneFile } from "./zone-file.ts";
 
-/** An answer is stored for its Idempotency-Key, and items of the table have an end. */
+/**
+ * The most records and skipped entries in an answer. The answer is stored for its Idempotency-Key, and the table limits
+ * the size of an item.
+ */
 const shownAtMost = 100;
 
 const Skipped = z
@@ -44,11 +47,13 @@ type ImportAnswer = z.output<typeof ImportAnswer>;
 
 type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
 
-/** A time that is too short or too long is no reason to lose a record. */
+/** Brings a TTL into the allowed range, so that no record is lost over its TTL. */
 const withinTtl = (input: RecordInput): RecordInput =>
   input.ttl === undefined ? input : { ...input, ttl: Math.min(86_400, Math.max(60, input.ttl)) };
 
-/** What of a zone file a domain takes beside what it has, in the order of the file. */
+/**
+ * Sorts the entries of a zone file into records that the domain can take and entries to skip, in the order of the file.
+ */
 function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]): Sorted {
   const { records, skipped } = readZoneFile(file, domain.name);
   const sorted: Sorted = { fitting: [], skipped: [...skipped] };
@@ -78,19 +83,20 @@ function reasonAgainst(record: ParsedRecord, beside: readonly (ParsedRecord & { 
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 
-/** The records of the domain that have the names of some others. */
+/** The domain's records that share a name with any of `others`. */
 async function recordsBeside(table: Reader, { account_id, id }: StoredDomain, others: readonly ParsedRecord[]) {
   const names = [...new Set(others.map(({ name }) => name))];
   const found = await Promise.all(names.map((name) => recordsIn(table, account_id, id, name)));
   return found.flat().map(parsedOf);
 }
 
-/** With their entries in the audit log. */
+/** The records in one transaction; their entries in the audit log take part of its space too. */
 const recordsAtOnce = 20;
 
 /**
- * Adds what a zone file has and the domain does not, a few records at a time: what is cut off is imported by sending
- * the same again. Nothing of the domain's own is changed. 404, 409 `domain_not_ready`.
+ * Adds the records of a zone file that the domain does not have. The domain's own records do not change. Each
+ * transaction adds a few records; after an interruption, the same request imports the rest. 404, 409
+ * `domain_not_ready`, 409 `limit_reached`.
  */
 export async function importRecords(
   found: StoredDomain,
@@ -105,7 +111,7 @@ export async function importRecords(
     const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
       const { home: current, zone } = await openHome(table, found.account_id, found.id);
-      // What came meanwhile from somebody else goes first.
+      // Records that others added since the check win over those of the file.
       const known = await recordsBeside(table, current, some);
       const still = some.filter((record) => reasonAgainst(record, known) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };

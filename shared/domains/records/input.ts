@@ -38,7 +38,7 @@ const members = {
   tag: z.string().min(1).max(15).meta({ description: "Of CAA records, which need it: the property, such as `issue`." }),
 };
 
-/** What a new record is made of. What is right depends on its type. */
+/** The members of a new record. `parseRecord` checks which values the type allows. */
 export const newRecord = {
   name: members.name,
   type: RecordType.meta({ description: "Its type." }),
@@ -51,7 +51,7 @@ export const newRecord = {
   tag: members.tag.optional(),
 };
 
-/** What can change of a record. */
+/** The members of a record that can change. */
 export const changedRecord = {
   name: members.name.optional(),
   value: members.value.optional(),
@@ -69,7 +69,10 @@ const defaultTtl = 3_600;
 const shortestTtl = 60;
 const longestTtl = 86_400;
 
-/** The types that have a member, and what they have when it is not given; `undefined` is what has to be given. */
+/**
+ * For each member, the types that have it, with the default; a default of `undefined` means that the member is
+ * required.
+ */
 const rules: Record<NumberMember, { types: Partial<Record<RecordType, number | undefined>>; rule: string }> = {
   priority: { types: { MX: undefined, SRV: undefined }, rule: "a whole number from 0 to 65535" },
   weight: { types: { SRV: 0 }, rule: "a whole number from 0 to 65535" },
@@ -102,7 +105,7 @@ function readTag({ type, tag }: RecordInput): { value?: string } | { fault: stri
   return caaTags.includes(value) ? { value } : { fault: `tag must be one of ${known}` };
 }
 
-/** Reads all members but name and value: each is there if and only if the type has it. */
+/** Reads all members except name and value. The result has a member if and only if the type has it. */
 function readMembers(input: RecordInput): { members: Members; faults: RecordFault[] } {
   const { ttl = defaultTtl } = input;
   const members: Members = { ttl };
@@ -124,7 +127,7 @@ function readMembers(input: RecordInput): { members: Members; faults: RecordFaul
   return { members, faults };
 }
 
-/** What a type has against a name that is one. */
+/** The reason why a valid name is not allowed for a type of record; undefined when it is. */
 function ownerFault({ type }: RecordInput, name: string, zone: string): string | undefined {
   if (type === "CNAME" && name === "@") {
     return `${zone} itself cannot be a CNAME, because it has other records: use A and AAAA records, or a name such as www`;
@@ -147,10 +150,12 @@ function readName(input: RecordInput, zone: string): Reading {
 }
 
 /**
- * Reads a record as a customer writes it, for a zone named in lower-case A-labels, into its one normal form, or says
- * all that is wrong with it. Reading a normal form gives it again. Spaces around names and values do not matter, but
- * in the text of TXT records. Addresses may be of any network, private ones too: people do point names at them.
- * What other records have against it is `conflictOf`'s to say.
+ * Reads a record as a customer writes it into its one normal form, or gives all its faults.
+ * - `zone` is in lower-case A-labels.
+ * - Reading a normal form gives the same form again.
+ * - Spaces around names and values are ignored, except in the text of TXT records.
+ * - Addresses may be of any network. Private ones are allowed because people point names at them.
+ * - Conflicts with other records are checked by `conflictOf`.
  */
 export function parseRecord(input: RecordInput, zone: string): { record: ParsedRecord } | { faults: RecordFault[] } {
   const { members, faults: memberFaults } = readMembers(input);

@@ -15,7 +15,7 @@ import { DomainRef } from "../name.ts";
 import { absoluteName, readRecordName } from "./names.ts";
 import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf } from "./stored-record.ts";
 
-/** The name of a record in its one spelling, be it relative or whole: a final dot makes no difference here. */
+/** Reads the name of a record, relative or full, into its one spelling. A final dot makes no difference here. */
 const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
 
 const RecordName = z
@@ -32,7 +32,7 @@ const RecordName = z
     return "value" in read ? read.value : given;
   });
 
-/** What narrows a list of records; all that is given must hold. */
+/** The filters of a list of records; a record must match all that are given. */
 export const recordQuery = {
   domain: DomainRef.optional().meta({ description: "Only the records of this domain, by its name or id." }),
   type: RecordType.optional().meta({ description: "Only records of this type." }),
@@ -48,8 +48,8 @@ const filterLimit = 20_000;
 const domainLimit = 200;
 
 /**
- * A page of the DNS records the principal sees, oldest first; by domain for who sees only some. 422 where the answer
- * would take looking at too much: name a domain then.
+ * A page of the DNS records the principal sees, oldest first. A principal that does not see the whole account gets them
+ * grouped by domain. 422 when too many records or domains would have to be read; the filter `domain` avoids this.
  */
 export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<Page> {
   const { table, permissions } = context;

@@ -3,8 +3,10 @@ import { createPublicKey } from "node:crypto";
 import { shown } from "../../core/quote.ts";
 
 /**
- * Reads a tag-list (RFC 6376 §3.2): `name=value` separated by semicolons, names once each and in their case, the first
- * of which is given back too. Spaces around names and values are not part of them.
+ * Reads a tag-list (RFC 6376 §3.2): pairs of `name=value`, separated by semicolons.
+ * - A name may occur once only, and keeps its case.
+ * - `first` is the name of the first pair.
+ * - Spaces around names and values are removed.
  */
 function readTagList(text: string): { first: string; tags: Map<string, string> } | { fault: string } {
   const parts = text.split(";").map((part) => part.trim());
@@ -28,14 +30,17 @@ const shortestRsaBits = 1_024;
 const ed25519Bytes = 32;
 const example = 'such as "v=DKIM1; k=rsa; p=MIIB…"';
 
-/** The length of an RSA key as signers publish it: SubjectPublicKeyInfo, or the RSAPublicKey of RFC 6376's text. */
+/**
+ * The length in bits of an RSA key, in either form that signers publish: SubjectPublicKeyInfo, or RSAPublicKey as in
+ * the text of RFC 6376. Undefined for any other key.
+ */
 function rsaBits(key: Buffer): number | undefined {
   for (const type of ["spki", "pkcs1"] as const) {
     try {
       const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ key, format: "der", type });
       return asymmetricKeyType === "rsa" ? asymmetricKeyDetails?.modulusLength : undefined;
     } catch {
-      // It may be of the other type.
+      // The key may be in the other form.
     }
   }
   return undefined;
@@ -43,7 +48,7 @@ function rsaBits(key: Buffer): number | undefined {
 
 function keyFault(kind: string, value: string): string | undefined {
   const base64 = value.replace(/\s/g, "");
-  // An empty key is a revoked one.
+  // An empty key is valid: it says that the key is revoked.
   if (base64 === "") return undefined;
   if (!/^[a-z0-9+/]+={0,2}$/i.test(base64)) return "p= is not base64: copy the key again, without BEGIN and END lines";
   const key = Buffer.from(base64, "base64");
@@ -57,7 +62,9 @@ function keyFault(kind: string, value: string): string | undefined {
     : undefined;
 }
 
-/** What is wrong with a DKIM key record (RFC 6376 §3.6.1, RFC 8463); tags that nobody knows are ignored. */
+/**
+ * The fault of a DKIM key record (RFC 6376 §3.6.1, RFC 8463); undefined when there is none. Unknown tags are ignored.
+ */
 export function dkimFault(text: string): string | undefined {
   const read = readTagList(text);
   if ("fault" in read) return `DKIM: ${read.fault}`;
@@ -75,7 +82,7 @@ export function dkimFault(text: string): string | undefined {
 const policies = ["none", "quarantine", "reject"];
 const alignments = ["r", "s"];
 
-/** The tags of which there are only so many values (RFC 7489 §6.3, and `t`, `psd`, `np` of its successor). */
+/** The tags with a fixed set of values (RFC 7489 §6.3, and `t`, `psd`, `np` of its successor). */
 const choices = new Map<string, readonly string[]>([
   ["p", policies],
   ["sp", policies],
@@ -113,7 +120,9 @@ function tagFault(tag: string, value: string): string | undefined {
   return tag === "rua" || tag === "ruf" ? reportFault(tag, value) : undefined;
 }
 
-/** What is wrong with a DMARC record (RFC 7489 §6.3); tags that nobody knows are ignored, as receivers do. */
+/**
+ * The fault of a DMARC record (RFC 7489 §6.3); undefined when there is none. Unknown tags are ignored, as receivers do.
+ */
 export function dmarcFault(text: string): string | undefined {
   if (!/^v\s*=\s*DMARC1\s*(?:;|$)/.test(text)) {
     return 'A DMARC record begins with "v=DMARC1;", such as "v=DMARC1; p=none"';

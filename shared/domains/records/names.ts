@@ -3,12 +3,12 @@ import { isIP } from "node:net";
 import { type Reading, shown } from "../../core/quote.ts";
 import { longestName, longestSpelling, readLabels, splitName, tooLong } from "../../dns/labels.ts";
 
-/** The name of a record of a zone as an absolute one, in lower-case A-labels without a final dot. */
+/** The absolute form of a record's name, in lower-case A-labels without a final dot. */
 export const absoluteName = (name: string, zone: string): string => (name === "@" ? zone : `${name}.${zone}`);
 
 const isStar = (label: string): boolean => label === "*" || label === "＊";
 
-/** All of a name but the wildcard it may begin with (RFC 4592 §2.1.1). */
+/** Reads the labels of a record's name, of which the first may be a wildcard (RFC 4592 §2.1.1). */
 function readOwner(labels: readonly string[]): Reading {
   const [first = "", ...others] = labels;
   if (others.some(isStar) || (first.length > 1 && /[*＊]/.test(first))) {
@@ -21,8 +21,8 @@ function readOwner(labels: readonly string[]): Reading {
 }
 
 /**
- * Reads the name of a record as customers write it into the one that is kept: relative to the zone, in lower-case
- * A-labels, `@` for the zone itself. A name that ends in the zone's own is absolute, with or without a final dot.
+ * Reads the name of a record as customers write it into its stored form: relative to the zone, in lower-case A-labels,
+ * `@` for the zone itself. A name that ends in the zone's own name is absolute, with or without a final dot.
  */
 export function readRecordName(text: string, zone: string): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };
@@ -51,7 +51,10 @@ function relativeTo(zone: string, name: string): string | undefined {
 
 const address = "Write a host name, not an address";
 
-/** The mistakes that are worth more than what is wrong with a label. */
+/**
+ * The fault of a common mistake, for which the message about a single label would help less; undefined when there is
+ * none.
+ */
 function commonFault(text: string, zone: string): string | undefined {
   if (text === "" || text === ".") return "Write the full host name, such as mail.example.com";
   if (text === "@") return `Write the full name instead of @: ${zone}`;
@@ -63,9 +66,9 @@ function commonFault(text: string, zone: string): string | undefined {
 }
 
 /**
- * Reads the name of a host (RFC 1123 §2.1) in full, into lower-case A-labels without a final dot. With `underscores`
- * it may be any name that is not a wildcard, as the target of a CNAME is. Names are never relative to the zone, which
- * is only named in hints.
+ * Reads the full name of a host (RFC 1123 §2.1) into lower-case A-labels without a final dot.
+ * - With `underscores`, any name except a wildcard is accepted, as for the target of a CNAME.
+ * - Names are never relative to the zone; `zone` serves only for hints in messages.
  */
 export function readHostName(text: string, { zone, underscores }: { zone: string; underscores: boolean }): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };
@@ -83,14 +86,14 @@ export function readHostName(text: string, { zone, underscores }: { zone: string
 
 const clipped = (label: string): string => (label.length > 20 ? "mail" : label);
 
-/** RFC 7208 §7.1; the letters c, r and t are for explanations only. */
+/** A macro of RFC 7208 §7.1. The letters c, r and t are left out: they are for explanations only. */
 const macro = /%(?:[%_-]|\{[slodiphv](?:[1-9]\d?\d?)?r?[.\-+,/_=]*\})/gi;
 const label = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
 const topLabel = "(?!\\d+\\.?$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?";
 const plainName = new RegExp(`^(?:${label}\\.)+${topLabel}\\.?$`, "i");
 const macroEnd = new RegExp(`(?:%(?:[%_-]|\\{[^}]*\\})|\\.${topLabel}\\.?)$`, "i");
 
-/** What is wrong with the domain-spec (RFC 7208 §7.1) of a term; undefined when nothing. */
+/** The fault of a term's domain-spec (RFC 7208 §7.1); undefined when there is none. */
 export function domainSpecFault(term: string, spec: string): string | undefined {
   const name = shown(term);
   if (spec === "") {

@@ -12,7 +12,7 @@ const rowsOf = (record: StoredRecord): [inList: Item, inDomain: Item] => [
   { ...placeOf(record), ...record },
 ];
 
-/** Everything of a record that its type has, and null for the rest. */
+/** The members of a record for storage; a member that its type does not have is null. */
 const membersOf = ({ name, type, value, ttl, priority, weight, port, flags, tag }: ParsedRecord) => ({
   name,
   type,
@@ -25,7 +25,7 @@ const membersOf = ({ name, type, value, ttl, priority, weight, port, flags, tag 
   tag: tag ?? null,
 });
 
-/** A record as it was parsed, of one that is stored. */
+/** The parsed form of a stored record. */
 export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } => {
   const { id, name, type, value, ttl, priority, weight, port, flags, tag } = record;
   return {
@@ -42,29 +42,29 @@ export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } =>
   };
 };
 
-/** Changes of the records of one domain, in the next revision of its zone as it was read. */
+/** The changes to the records of one domain, in the revision after the one that `zone` was read at. */
 export type RecordEdit = {
   zone: StoredZone;
   added?: readonly ParsedRecord[];
   updated?: readonly { before: StoredRecord; after: ParsedRecord }[];
   removed?: readonly StoredRecord[];
-  /** Whether the records that are added are the product's own. */
+  /** Whether the added records are managed by the product. */
   isSystem?: boolean;
-  /** Whether the nameservers are to have the zone from now on. */
+  /** Whether the nameservers should have the zone from then on. */
   wanted?: boolean;
 };
 
-/** Everything that one transaction does with DNS records: a plan takes it as `sole`, and has no place for a second one. */
+/** All that one transaction does with DNS records. A transaction takes it as `sole`, so it cannot have two. */
 export type RecordsPlan = {
-  /** The records that were added and updated, as they become. */
+  /** The added and updated records, in their new state. */
   records: StoredRecord[];
   sole: SoleWrites;
   changes: Change[];
 };
 
 /**
- * Plans all changes that a transaction makes to the DNS records of an account, each domain in one edit. The counts on
- * the domains' own rows are left to the caller.
+ * Plans all changes of one transaction to the DNS records of an account, with one edit per domain. The caller updates
+ * the record counts on the domains' rows.
  */
 export async function planRecords(
   table: Reader,
@@ -101,7 +101,7 @@ const touchedBy = ({ added = [], updated = [], removed = [] }: RecordEdit) => [
   ...removed,
 ];
 
-/** The records that edits add, with the ids that follow those which the account's list gave out. */
+/** The records that the edits add. Their ids follow the last id that the account's list gave out. */
 function newRecords(edits: readonly RecordEdit[], given: number, now: Date): StoredRecord[] {
   const at = now.toISOString();
   const pairs = edits.flatMap(({ added = [], ...edit }) => added.map((record) => ({ record, edit })));

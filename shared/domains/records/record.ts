@@ -1,41 +1,43 @@
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
 import { absoluteName } from "./names.ts";
 
-/** What a record has beside its name, type and value: those that its type has, and no others. */
+/** The members of a record beside its name, type and value. A record has only the members of its type. */
 export type Members = {
   /** In seconds, 60 to 86400. */
   ttl: number;
-  /** MX and SRV: the lowest goes first, 0 to 65535. */
+  /** MX and SRV: the lowest is tried first, 0 to 65535. */
   priority?: number;
-  /** SRV: the share among those of one priority, 0 to 65535. */
+  /** SRV: the share among the records of the same priority, 0 to 65535. */
   weight?: number;
   /** SRV: 0 to 65535. */
   port?: number;
   /** CAA: 0, or 128 for critical. */
   flags?: number;
-  /** CAA: what the value is for. */
+  /** CAA: the name of the property. */
   tag?: string;
 };
 
 /**
- * A DNS record in its one normal form. Names, also in the value, are lower-case A-labels without a final dot: `name` is
- * relative to the zone (`@`, `www`, `*.sub`), hosts in `value` are absolute; `.` is the value of an MX or SRV record
- * that says there is no host. The value of a TXT record is its whole text.
+ * A DNS record in its one normal form.
+ * - All names, also in `value`, are lower-case A-labels without a final dot.
+ * - `name` is relative to the zone: `@`, `www`, `*.sub`.
+ * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host.
+ * - The value of a TXT record is its whole text.
  */
 export type ParsedRecord = { name: string; type: RecordType; value: string } & Members;
 
-/** A DNS record as a customer writes it: of the right types, and nothing else known of it. */
+/** A DNS record as a customer writes it. The types of its members are checked, their values are not. */
 export type RecordInput = { name: string; type: RecordType; value: string } & {
   [Member in keyof Members]?: Members[Member] | undefined;
 };
 
-/** What is wrong with a member, as a sentence without its period. */
+/** The fault of one member, as a sentence without its period. */
 export type RecordFault = { member: "name" | "value" | keyof Members; message: string };
 
-/** A host of a value as names are everywhere: the root, `.`, is the empty name. */
+/** The host name in a record's value; the root, `.`, becomes the empty name. */
 const hostOf = (value: string): string => (value === "." ? "" : value);
 
-/** The data of a record, as it goes into a zone. The host of a null MX or SRV record (`.`) is the empty name. */
+/** The data of a record for the zone. The host of a null MX or SRV record (`.`) becomes the empty name. */
 export function dataOf({
   type,
   value,
@@ -63,7 +65,9 @@ export function dataOf({
   }
 }
 
-/** The RRsets of a zone's records, in the order of each one's first record; a set's TTL is the lowest of its records. */
+/**
+ * The RRsets of a zone's records, ordered by the first record of each. The TTL of a set is the lowest of its records.
+ */
 export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[] {
   const sets = Map.groupBy(records, ({ name, type }) => `${type} ${name}`);
   return [...sets.values()].flatMap((members) => {

@@ -5,7 +5,7 @@ import { dns } from "../../providers/dns/factory.ts";
 import { openTable } from "../../table/table.ts";
 import type { ZoneWork } from "./sync.ts";
 
-/** What this process brings zones up to date with. Needs the environment when it is called, not at import. */
+/** The services for syncing zones in this process. Reads the environment when it is called, not at import. */
 export function zoneWork(name: string): ZoneWork {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);

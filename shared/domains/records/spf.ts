@@ -6,10 +6,10 @@ import { domainSpecFault } from "./names.ts";
 const mostLookups = 10;
 const longestRecord = 1_024;
 
-/** The terms that make a receiver ask DNS (RFC 7208 §4.6.4). */
+/** The terms for which a receiver queries DNS (RFC 7208 §4.6.4). */
 const asking = new Set(["include", "a", "mx", "ptr", "exists", "redirect"]);
 const mechanisms = new Set(["all", "include", "a", "mx", "ptr", "ip4", "ip6", "exists"]);
-/** What people write for a mechanism. */
+/** Common misspellings of mechanisms, with the right name. */
 const meant = new Map([
   ["ip", "ip4"],
   ["ipv4", "ip4"],
@@ -46,7 +46,7 @@ function networkFault({ text, name, value }: Term): string | undefined {
 const isPrefix = (digits: string, most: number): boolean =>
   /^(?:0|[1-9]\d{0,2})$/.test(digits) && Number(digits) <= most;
 
-/** `a` and `mx`: a domain or none, and the lengths of IPv4 and IPv6 networks or none. */
+/** The fault of an `a` or `mx` mechanism, which may have a domain and prefix lengths for IPv4 and IPv6. */
 function hostsFault({ text, value }: Term): string | undefined {
   const [, spec = "", four = "0", six = "0"] = /^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/.exec(value) ?? [];
   if (spec.startsWith("/") || !isPrefix(four, 32) || !isPrefix(six, 128)) {
@@ -89,7 +89,7 @@ function termFault(text: string): string | undefined {
   return term.isModifier ? modifierFault(term) : mechanismFault(term);
 }
 
-/** What terms, each right by itself, have against each other. */
+/** The fault in the order or combination of terms that are each valid alone; undefined when there is none. */
 function orderFault(terms: readonly Term[]): string | undefined {
   const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
   const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
@@ -105,13 +105,16 @@ function orderFault(terms: readonly Term[]): string | undefined {
   return `${lookups} terms make receivers ask DNS, and they stop at ${mostLookups}: remove some, or write addresses as ip4: and ip6:`;
 }
 
-/** Whether receivers take a text for an SPF record (RFC 7208 §4.5). */
+/** Whether receivers read a text as an SPF record (RFC 7208 §4.5). */
 export const isSpf = (text: string): boolean => /^v=spf1(?: |$)/i.test(text);
 
 /**
- * What is wrong with a text that begins as an SPF record does (RFC 7208): its grammar, what receivers would never come
- * to, more than 10 lookups among its own terms, and more than 1024 bytes, which do not surely fit into an answer by
- * UDP beside other texts. What DNS says of the names in it is not looked at.
+ * The fault of an SPF record (RFC 7208); undefined when there is none. Names in the record are not looked up. Faults
+ * are:
+ * - errors of grammar,
+ * - terms that receivers never reach,
+ * - more than 10 lookups among the record's own terms,
+ * - more than 1024 bytes, which may not fit into a UDP answer beside other texts.
  */
 export function spfFault(text: string): string | undefined {
   if (!isSpf(text)) return 'An SPF record begins with "v=spf1" and a space';

@@ -9,8 +9,8 @@ import type { Key } from "../../table/writes.ts";
 import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
 
 /*
- * A record is in two places: in the list of its account, where its id says where, and among those of its domain,
- * by name and type, where whatever depends on its neighbours finds them.
+ * A record is stored twice: in the list of its account, at the place that its id gives, and among the records of its
+ * domain, by name and type, where records of the same name are read together.
  *
  * Access patterns
  *   records of an account, oldest first, and one by its id    ACCOUNT#<id> / LIST#dns_records
@@ -18,7 +18,7 @@ import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
  */
 export const recordsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dns_records" });
 
-/** Where the record with this id is in the list of its account. */
+/** The key of the record with this id in the list of its account. */
 export const recordKey = (accountId: string, id: number): Key => rowKey(recordsOf(accountId), id - 1);
 
 const ofDomain = (accountId: string, domainId: string, ...rest: string[]): Key => ({
@@ -26,7 +26,7 @@ const ofDomain = (accountId: string, domainId: string, ...rest: string[]): Key =
   SK: ["RECORD", domainId, ...rest].join("#"),
 });
 
-/** Where a record is among those of its domain. */
+/** The key of a record among the records of its domain. */
 export const placeOf = (record: Pick<StoredRecord, "account_id" | "domain_id" | "name" | "type" | "id">): Key =>
   ofDomain(record.account_id, record.domain_id, record.name, record.type, String(record.id).padStart(10, "0"));
 
@@ -61,13 +61,13 @@ export const DnsRecord = z
   .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
 export type DnsRecord = z.output<typeof DnsRecord>;
 
-/** What is told of a record's changes: not whether the nameservers have them, which comes after. */
+/** The view of a record in events. It leaves out whether the nameservers have the record, which is known only later. */
 const RecordView = DnsRecord.omit({ zone_status: true });
 
 export const StoredRecord = RecordView.extend({
   account_id: z.string(),
   domain_id: z.string(),
-  /** The revision of the zone that this record came with. */
+  /** The revision of the zone in which this record was written. */
   zone_revision: z.int(),
   version: z.int(),
 });
@@ -84,7 +84,7 @@ export const recordKind = defineKind({
 export const recordById = (table: Reader, accountId: string, id: number): Promise<StoredRecord | undefined> =>
   table.get(recordKey(accountId, id), StoredRecord);
 
-/** The records of a domain: all of them, or those of one name, or of one name and type; by name and type. */
+/** The records of a domain, ordered by name and type: all of them, those of one name, or those of one name and type. */
 export async function recordsIn(
   table: Reader,
   accountId: string,
@@ -96,7 +96,7 @@ export async function recordsIn(
   return rows.map((row) => StoredRecord.parse(row));
 }
 
-/** A record as its readers see it. */
+/** The API view of a record. */
 export function recordView(record: StoredRecord, zone: StoredZone | undefined): DnsRecord {
   const { account_id: _, domain_id: __, zone_revision, version: ___, ...shown } = record;
   const isRefused = zone?.refused.includes(`${record.name} ${record.type}`) ?? false;
@@ -104,7 +104,7 @@ export function recordView(record: StoredRecord, zone: StoredZone | undefined): 
   return { ...shown, zone_status: isHad ? "in_sync" : "pending" };
 }
 
-/** Records of one account as their readers see them; one more round trip, for the zones they are in. */
+/** The API views of records of one account. Takes one more round trip, for their zones. */
 export async function recordViews(
   table: Reader,
   accountId: string,

@@ -6,8 +6,8 @@ import { type DnsRecord, type StoredRecord, recordView } from "./stored-record.t
 import { syncZone } from "./sync.ts";
 
 /**
- * Brings a zone up to what was just committed, and answers it as it is then. Whatever comes in the way is not the
- * caller's concern any more: what is committed is due, and the worker does it.
+ * Syncs a zone after a commit and gives its new state; undefined when the sync fails. A failure is only logged: the
+ * committed change is due already, and the worker will sync it.
  */
 export async function syncSoon(
   { account_id, id }: { account_id: string; id: string },
@@ -21,7 +21,9 @@ export async function syncSoon(
   }
 }
 
-/** A record that was just written, as it is once the nameservers were told: `pending` when they do not have it yet. */
+/**
+ * The API view of a new or changed record after a sync of its zone: `pending` when the nameservers do not have it yet.
+ */
 export const shownOnceSynced = async (
   record: StoredRecord,
   domain: StoredDomain,

@@ -13,17 +13,18 @@ import { recordsIn } from "./stored-record.ts";
 
 export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
 
-/** Longer than all that is asked of the provider in one round, its time-outs and attempts included. */
+/** Longer than all calls to the provider in one round take, with their time-outs and retries. */
 const leaseMs = 120_000;
 const leastLeaseMs = 60_000;
 const rounds = 5;
 const retryMs = 60_000;
-/** As many as a provider takes in one change, with room. */
+/** Somewhat fewer than a provider accepts in one change. */
 const changesAtOnce = 100;
 
 /**
- * Brings a zone up to its domain's records, and answers it as it is then. Only who has its lease does: whoever comes
- * meanwhile leaves it to them. What cannot be done now stays due, and is no error of the caller's.
+ * Writes a domain's records into its zone at the provider, and gives the new state of the zone.
+ * - Only the process with the lease writes; other callers return at once.
+ * - Work that cannot be done at present stays due, and is no error for the caller.
  */
 export async function syncZone(accountId: string, domainId: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { table, now, log } = work;
@@ -61,17 +62,17 @@ const isPassing = (error: unknown): boolean =>
   error instanceof ZoneExists ||
   (error instanceof Problem && (error.code === "upstream_unavailable" || error.code === "busy"));
 
-/** One that is due has that to be taken back, whatever it has. */
+/** A zone with a due time is never up to date: the due time has to be cleared, whatever else is in order. */
 const isUpToDate = ({ zone_id, dirty, change, due_at }: StoredZone): boolean =>
   zone_id !== undefined && dirty.length === 0 && change === undefined && due_at === null;
 
-/** Lets others have the zone; should this fail, the lease lapses by itself. */
+/** Releases the lease. If this fails, the lease lapses by itself. */
 async function release(accountId: string, domainId: string, owner: string, { table }: ZoneWork): Promise<void> {
   const write = { update: zoneKey(accountId, domainId), set: { lease_until: "" }, if: { lease_owner: owner } };
   await table.attempt(write).catch(() => undefined);
 }
 
-/** Brings in what is known to differ; undefined when more came meanwhile. */
+/** Writes the noted differences into the zone; undefined when records changed meanwhile. */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
   if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {
@@ -105,8 +106,9 @@ const nameIn = ({ name, type }: { name: string; type: string }, zone: string): s
 const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
 
 /**
- * Notes what a zone may have from now on, where that is not noted one by one: what a change brings in whose answer is
- * lost goes with a later one. Undefined when records changed meanwhile, or somebody else has the lease.
+ * Notes the RRsets that the zone may have after this round, when they are not noted one by one. If the answer to a
+ * change is lost, a later round can so still remove what the change brought in. Undefined when records changed
+ * meanwhile, or another process has the lease.
  */
 async function lookAtAll(
   zone: StoredZone,
@@ -124,7 +126,7 @@ async function lookAtAll(
   return noted.done ? { ...zone, held } : undefined;
 }
 
-/** What a zone lacks or has too much of, as far as it is noted. */
+/** The changes that bring the noted RRsets of a zone to the wanted state. */
 function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneChange[] {
   const touched = isAboutAll(zone) ? [...new Set([...zone.held, ...wanted.keys()])] : zone.dirty;
   const changes = touched.map((noted): ZoneChange => {
@@ -135,7 +137,8 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
       remove: { name: name === "@" ? zone.name : `${name}.${zone.name}`, type: RecordType.parse(type) },
     };
   });
-  // What is removed comes first: a CNAME makes room for others, and they for it.
+  // Removals come first: a name must lose its CNAME before it gets other records, and its other records before it gets
+  // a CNAME.
   const removed = changes.filter((change) => "remove" in change);
   return [...removed, ...changes.filter((change) => "put" in change)];
 }
@@ -143,8 +146,8 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
 type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
 
 /**
- * Notes what the zone has now, and lets others have it: who changes records after this finds no lease. Undefined when
- * records changed meanwhile, which are still to be brought in.
+ * Stores the new state of the zone and releases the lease in one step, so that a request that changes records after it
+ * finds no lease. Undefined when records changed meanwhile and still have to be synced.
  */
 async function settle(
   before: StoredZone,
@@ -174,7 +177,7 @@ async function settle(
   });
   if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The zone is there all the same, and has what it was then to have.
+  // The zone at the provider exists all the same, with the records of that revision.
   const { zone_id, synced_revision } = settled;
   await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;

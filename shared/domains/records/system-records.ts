@@ -8,7 +8,7 @@ const ttl = 3_600;
 
 type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email">;
 
-/** The policy that a domain publishes for mail that is not from it (RFC 7489). */
+/** The DMARC record of a domain: the policy for mail that claims falsely to be from it (RFC 7489). */
 export const dmarcRecord = ({ dmarc_policy, dmarc_report_email }: Settings): ParsedRecord => ({
   name: "_dmarc",
   type: "TXT",
@@ -20,7 +20,7 @@ const dkimName = `${selector}._domainkey`;
 
 const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
 
-/** The record that says where a domain's mail may come from (RFC 7208): addresses of its own beside the shared ones. */
+/** The SPF record of a domain (RFC 7208): `senders` are the domain's own addresses, beside the shared ones. */
 export const spfRecord = (senders: readonly string[]): ParsedRecord => ({
   name: "@",
   type: "TXT",
@@ -28,7 +28,7 @@ export const spfRecord = (senders: readonly string[]): ParsedRecord => ({
   ttl,
 });
 
-/** The records by which a domain's mail comes to us and goes out from us; `senders` are addresses of its own. */
+/** The records that a domain needs to receive and send mail here. `senders` are the domain's own sending addresses. */
 export function systemRecords(
   settings: Settings,
   { public_key }: Pick<Dkim, "public_key">,
@@ -48,8 +48,8 @@ export function systemRecords(
 const ownNames = new Set([dkimName, "_dmarc", "autoconfig", "autodiscover"]);
 
 /**
- * Why a customer cannot have a record, because its place is for a system record, whether or not that is there yet;
- * undefined when they can.
+ * The reason why a customer cannot have a record: its place is reserved for a system record, which may or may not exist
+ * yet. Undefined when the place is free.
  */
 export function reservedFor({ name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">): string | undefined {
   if (ownNames.has(name)) return `The name ${name} is for the records by which mail works here`;

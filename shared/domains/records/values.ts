@@ -11,7 +11,10 @@ import { spfFault } from "./spf.ts";
 const fourNumbers = "write four numbers from 0 to 255, such as 192.0.2.1";
 const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
 
-/** The same address without dots; with them, the parser takes `::1.2.3.4` for `::ffff:1.2.3.4`. */
+/**
+ * Rewrites a dotted end of an IPv6 address in hexadecimal: with dots, the parser takes `::1.2.3.4` for
+ * `::ffff:1.2.3.4`.
+ */
 const withoutDots = (address: string): string =>
   address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
     [hexGroup(a, b), hexGroup(c, d)].join(":"),
@@ -19,7 +22,7 @@ const withoutDots = (address: string): string =>
 
 const eightGroups = "write it such as 2001:db8::1";
 
-/** The address of an A record (RFC 1035 §3.4.1): a dotted quad, of any network, private ones too. */
+/** Reads the address of an A record (RFC 1035 §3.4.1): a dotted quad of any network, also a private one. */
 function readIpv4(value: string): Reading {
   const text = value.trim();
   if (isIPv4(text)) return { value: text };
@@ -34,7 +37,7 @@ function readIpv4(value: string): Reading {
   return { fault: `${shown(text)} is not an IPv4 address: ${fourNumbers}` };
 }
 
-/** The address of an AAAA record (RFC 3596), of any network, in the canonical form of RFC 5952. */
+/** Reads the address of an AAAA record (RFC 3596), of any network, into the canonical form of RFC 5952. */
 function readIpv6(value: string): Reading {
   const text = value.trim();
   if (isIPv4(text)) return { fault: "This is an IPv4 address: use an A record" };
@@ -53,10 +56,13 @@ const longestString = 255;
 const string = String.raw`"(?:[^"\\]|\\[^])*"`;
 const wholly = new RegExp(`^\\s*${string}(?:\\s*${string})*\\s*$`);
 
-/** Whether a text is nothing but character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
+/** Whether a text consists only of character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
 export const isQuoted = (text: string): boolean => wholly.test(text);
 
-/** The bytes of one part of a string: plain characters, `\"` or `\032` (RFC 1035 §5.1); undefined past 255. */
+/**
+ * The bytes of one part of a string: plain characters, `\"` or `\032` (RFC 1035 §5.1); undefined for an escape past
+ * `\255`.
+ */
 function bytesOf(part: string): Buffer | undefined {
   if (!part.startsWith("\\")) return Buffer.from(part);
   if (!/^\\\d{3}$/.test(part)) return Buffer.from(part.slice(1));
@@ -64,7 +70,7 @@ function bytesOf(part: string): Buffer | undefined {
   return byte > 0xff ? undefined : Buffer.from([byte]);
 }
 
-/** The text of character-strings in quotes, in one piece; undefined when it is not UTF-8 or has an escape past \255. */
+/** The joined text of character-strings in quotes; undefined when it is not UTF-8 or has an escape past `\255`. */
 export function unquoted(text: string): string | undefined {
   const strings = [...text.matchAll(new RegExp(string, "g"))].map(([whole]) => whole.slice(1, -1));
   const parts = strings.flatMap((one) => one.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(bytesOf);
@@ -82,7 +88,7 @@ function escaped(byte: number): string {
   return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, "0")}`;
 }
 
-/** A text as a zone file has it (RFC 1035 §3.3.14, §5.1): strings of at most 255 bytes in quotes, in ASCII. */
+/** The zone file form of a text (RFC 1035 §3.3.14, §5.1): ASCII strings in quotes, of at most 255 bytes each. */
 export function quoted(text: string): string {
   const bytes = Buffer.from(text);
   const count = Math.max(1, Math.ceil(bytes.length / longestString));
@@ -94,7 +100,7 @@ export function quoted(text: string): string {
 
 const longestValue = 255;
 
-/** https://www.iana.org/assignments/pkix-parameters (CAA properties), without those that are reserved. */
+/** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved ones. */
 export const caaTags: readonly string[] = [
   "issue",
   "issuewild",
@@ -109,7 +115,10 @@ const issuer = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-
 const parameter = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\s*=\s*([!-:<-~]*)$/i;
 const mailbox = /^[^\s@<>()[\],;:"\\]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
 
-/** RFC 8659 §4.2: who may issue, or nobody, and what the issuer asks for: `ca.example; account=1`, `;`. */
+/**
+ * Reads the value of an issue property (RFC 8659 §4.2): an issuer with its parameters, or `;` for nobody: `ca.example;
+ * account=1`.
+ */
 function readIssuer(text: string): Reading {
   const [first = "", ...others] = text.split(";").map((part) => part.trim());
   if (first !== "" && !issuer.test(first)) {
@@ -129,7 +138,7 @@ function readIssuer(text: string): Reading {
   return { value: first === "" && parameters.length === 0 ? ";" : value };
 }
 
-/** RFC 8659 §4.4: where a refused request is reported to. */
+/** Reads the value of `iodef` (RFC 8659 §4.4): the URL to which refused requests are reported. */
 function readReport(text: string): Reading {
   if (mailbox.test(text)) return { fault: `Write mailto: before the address: mailto:${text}` };
   const isMail = /^mailto:/i.test(text) && mailbox.test(text.slice("mailto:".length));
@@ -138,7 +147,7 @@ function readReport(text: string): Reading {
   return { fault: "The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com" };
 }
 
-/** CA/Browser Forum Baseline Requirements, A.1: an address, or a phone number as in RFC 3966 §5.1.4. */
+/** Reads an email address, or a phone number as in RFC 3966 §5.1.4 (CA/Browser Forum Baseline Requirements, A.1). */
 function readContact(tag: string, text: string): Reading {
   if (tag === "contactemail") {
     if (mailbox.test(text)) return { value: text };
@@ -148,7 +157,7 @@ function readContact(tag: string, text: string): Reading {
   return { fault: "The value of contactphone is one phone number with its country, such as +1-555-0100" };
 }
 
-/** Reads the value of a CAA record (RFC 8659) of a known tag; quotes around it are not part of it. */
+/** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
   if (given.length > longestValue * 4) return { fault: `The value is longer than ${longestValue} bytes` };
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
@@ -165,7 +174,7 @@ function readCaaValue(tag: string, given: string): Reading {
 }
 
 const longestBytes = 2_048;
-/** Every byte in a string of its own, as an escape and in quotes, and a little room. */
+/** The length when each byte is an escape in a string of its own, with some space to spare. */
 const longestQuoted = 8 * longestBytes;
 
 function lengthFault(text: string): string | undefined {
@@ -173,7 +182,7 @@ function lengthFault(text: string): string | undefined {
   return bytes > longestBytes ? `The text is ${bytes} bytes long: the most is ${longestBytes}` : undefined;
 }
 
-/** What the text of a record is for, by what receivers look for and where they look for it. */
+/** The fault of a text that is an SPF, DMARC or DKIM record, recognised by its beginning or by the record's name. */
 function policyFault(text: string, name: string | undefined): string | undefined {
   const before = /^[^a-z0-9]+(?=v=(?:spf|dmarc|dkim)\d)/i.exec(text)?.[0];
   if (before !== undefined) return "Remove what is before v=: nobody finds the record behind it";
@@ -183,7 +192,7 @@ function policyFault(text: string, name: string | undefined): string | undefined
   return labels.indexOf("_domainkey") > 0 ? dkimFault(text) : undefined;
 }
 
-/** The text of a TXT record as it is meant: what is wholly in quotes is what the quotes are around. */
+/** Reads the text of a TXT record: a text that is wholly in quotes loses them. */
 function readText(given: string): Reading {
   if (given.length > longestQuoted) return { fault: `The text is longer than ${longestBytes} bytes` };
   if (!isQuoted(given)) return { value: given };
@@ -193,9 +202,10 @@ function readText(given: string): Reading {
 }
 
 /**
- * Reads the text of a TXT record: 1 to 2048 bytes of UTF-8 without control characters, kept as it is. A text that is
- * wholly in quotes, as in zone files (`"v=spf1 " "-all"`, with the escapes of RFC 1035 §5.1), is taken out of them.
- * SPF records, DMARC records at `_dmarc` and DKIM keys under `_domainkey` have to be right.
+ * Reads the text of a TXT record: 1 to 2048 bytes of UTF-8 without control characters, kept unchanged.
+ * - A text that is wholly in quotes, as in zone files (`"v=spf1 " "-all"`, with the escapes of RFC 1035 §5.1), loses
+ *   them.
+ * - SPF records, DMARC records at `_dmarc` and DKIM keys under `_domainkey` must be valid.
  */
 function readTextValue(given: string, name: string | undefined): Reading {
   const read = readText(given);
@@ -209,10 +219,10 @@ function readTextValue(given: string, name: string | undefined): Reading {
   return fault === undefined ? { value } : { fault };
 }
 
-/** What is around the value: the record's name if it could be read, the zone, and the tag of a CAA record. */
+/** The context of a value: the record's name if it could be read, the zone, and the tag of a CAA record. */
 type Around = { name: string | undefined; zone: string; tag: string | undefined };
 
-/** The host of an MX or SRV record; `.` says that there is none (RFC 7505, RFC 2782). */
+/** Reads the host of an MX or SRV record; `.` says that there is none (RFC 7505, RFC 2782). */
 function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
   const text = value.trim();
   if (text === ".") return { value: "." };
@@ -222,7 +232,7 @@ function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
   return readHostName(text, { zone, underscores: false });
 }
 
-/** The host of a CNAME or NS record, which is another than the record's own name. */
+/** Reads the host of a CNAME or NS record, which must differ from the record's own name. */
 function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around): Reading {
   const read = readHostName(value, { zone, underscores: type === "CNAME" });
   if ("fault" in read || name === undefined || read.value !== absoluteName(name, zone)) return read;
@@ -230,7 +240,7 @@ function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around):
   return { fault: `${read.value} cannot be its own nameserver: beside NS records it has no address` };
 }
 
-/** Reads a record's value by its type into its one normal form. */
+/** Reads a record's value into the normal form of its type. */
 export function readValue({ type, value }: { type: RecordType; value: string }, around: Around): Reading {
   switch (type) {
     case "A":
@@ -246,7 +256,7 @@ export function readValue({ type, value }: { type: RecordType; value: string }, 
     case "TXT":
       return readTextValue(value, around.name);
     default:
-      // A CAA record; without a tag it is not known what its value should be.
+      // A CAA value cannot be checked without its tag.
       return around.tag === undefined ? { value } : readCaaValue(around.tag, value);
   }
 }

@@ -8,27 +8,27 @@ import type { ParsedRecord, RecordInput } from "./record.ts";
 import { recordsIn } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
-/** One word of an entry with the escapes it has in the file, without the quotes that may be around it. */
+/** One word of an entry: its escapes are kept, the quotes around it are removed. */
 type Word = string;
 
-/** One entry of a zone file: a line, or several that parentheses hold together. */
+/** One entry of a zone file: a line, or several lines joined by parentheses. */
 type Entry = {
-  /** Where it begins; the first line is 1. */
+  /** The number of the entry's first line, from 1. */
   line: number;
-  /** The line where it begins. */
+  /** The text of the entry's first line. */
   text: string;
   words: Word[];
-  /** Whether it begins with a name; one that begins with a blank belongs to the name before it. */
+  /** Whether the entry begins with a name. An entry that begins with a blank has the name of the entry before it. */
   hasName: boolean;
-  /** Why the words are not all there are. */
+  /** The reason why `words` is incomplete. */
   fault?: string;
 };
 
-/** What none of the other groups takes is a quotation mark or backslash by itself. */
+/** The group `stray` matches only a lone quotation mark or backslash. */
 const pieces =
   /\s+|;[^]*|(?<open>\()|(?<close>\))|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
-/** Reads a line into the words of its entry; answers how many parentheses are open after it. */
+/** Adds the words of a line to an entry; gives the number of parentheses that are open after it. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
@@ -44,8 +44,8 @@ function readLine(line: string, words: Word[], openBefore: number): { open: numb
 }
 
 /**
- * Takes a zone file apart (RFC 1035 §5.1): comments, quotes, escapes and parentheses. An entry with a fault ends with
- * the line of the fault and has the words before it.
+ * Splits a zone file into entries (RFC 1035 §5.1): comments, quotes, escapes and parentheses. An entry with a fault
+ * ends with the line of the fault, and has the words before it.
  */
 function* entriesOf(file: string): Generator<Entry> {
   let entry: Entry | undefined;
@@ -68,7 +68,7 @@ function* entriesOf(file: string): Generator<Entry> {
 
 type Data = Omit<RecordInput, "name" | "type" | "ttl">;
 
-/** What comes after the type, in its order. */
+/** The fields after the type, in their order. */
 const shapes: Record<
   Exclude<RecordType, "TXT">,
   readonly ("priority" | "weight" | "port" | "flags" | "tag" | "host" | "text")[]
@@ -97,7 +97,7 @@ const dnssec = new Set([
   "NXT",
 ]);
 
-/** Why a type is left out; undefined when it is not. */
+/** The reason why records of a type are skipped; undefined when they are not. */
 function typeFault(type: string): string | undefined {
   if (RecordType.safeParse(type).success) return undefined;
   if (type === "SOA") return "The zone has an SOA record of its own";
@@ -106,20 +106,20 @@ function typeFault(type: string): string | undefined {
   return `Records of type ${type.slice(0, 20)} are not offered: the types are ${RecordType.options.join(", ")}`;
 }
 
-/** A name of a zone file in full, with its final dot; `origin` has one too. */
+/** The full form of a name in a zone file, with its final dot. `origin` has a final dot too. */
 function inFull(name: Word, origin: string): string {
   if (name === "@") return origin;
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
-/** Words of text in one piece; one that cannot be without its quotes keeps them, for `parseRecord` to say why. */
+/** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
 function textOf(words: readonly Word[]): string {
   const inQuotes = words.map((word) => `"${word}"`).join(" ");
   const text = unquoted(inQuotes);
   return text === undefined || isQuoted(text) ? inQuotes : text;
 }
 
-/** Reads what is after the type; names become full by the origin. Whether the values are any good is not looked at. */
+/** Reads the fields after the type. Names become full by the origin. The values themselves are not checked. */
 function readData(type: RecordType, words: readonly Word[], origin: string): Data | { fault: string } {
   if (type === "TXT") return words.length === 0 ? { fault: "There is no text" } : { value: textOf(words) };
   const shape = shapes[type];
@@ -139,7 +139,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Dat
   return data;
 }
 
-/** What the entries before one mean for it (RFC 1035 §5.1, RFC 2308 §4). */
+/** The state that earlier entries leave for the next one (RFC 1035 §5.1, RFC 2308 §4). */
 type State = {
   zone: string;
   origin: string;
@@ -150,14 +150,14 @@ type State = {
 
 const secondsIn: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
 
-/** Seconds as `3600` or, as BIND has them, `1h30m`; undefined when it is no time. */
+/** Reads a time in seconds, written as `3600` or, as in BIND, `1h30m`; undefined when it is no time. */
 function readTtl(word: Word): number | undefined {
   if (!/^(?:\d{1,10}|(?:\d{1,10}[smhdw])+)$/i.test(word)) return undefined;
   const parts = [...word.toLowerCase().matchAll(/(\d+)([smhdw]?)/g)];
   return parts.reduce((sum, [, number, unit = ""]) => sum + Number(number) * (secondsIn[unit] ?? 1), 0);
 }
 
-/** Follows `$ORIGIN` and `$TTL`; `isFatal` is what makes the names after it unknown. */
+/** Applies `$ORIGIN` and `$TTL`. A fault is fatal when the names after it cannot be known. */
 function readDirective(
   [directive = "", ...words]: Word[],
   state: State,
@@ -180,7 +180,7 @@ function readDirective(
   return { reason: "This directive is not known" };
 }
 
-/** TTL and class, in either order, and what is after them. */
+/** Reads the TTL and class, in either order, and gives the words after them. */
 function readHead(words: Word[]): { ttl?: number; dnsClass: string; rest: Word[] } {
   let ttl: number | undefined;
   let dnsClass: string | undefined;
@@ -195,7 +195,7 @@ function readHead(words: Word[]): { ttl?: number; dnsClass: string; rest: Word[]
   return { ...(ttl === undefined ? {} : { ttl }), dnsClass: dnsClass ?? "IN", rest: words.slice(used) };
 }
 
-/** Reads an entry into a record, or into why it is none; notes its name and TTL for those after it. */
+/** Reads an entry into a record, or gives the reason to skip it. Notes its name and TTL for the entries after it. */
 function readRecord({ words, hasName, fault }: Entry, state: State): { input: RecordInput } | { reason: string } {
   const [first, ...others] = words;
   if (hasName) {
@@ -231,11 +231,12 @@ type ZoneFile = {
 };
 
 /**
- * Reads a zone file (RFC 1035 §5.1, and TTLs with units as BIND has them) for a zone, which is its first origin. Every
- * entry comes out, as a record for `parseRecord` or as skipped with the reason: an SOA record, the zone's own NS
- * records, names of other zones, DNSSEC and other types that are not offered, and what cannot be read. At most 1 MiB of
- * UTF-8 and 5,000 entries are read; then the last one skipped says so. Names are normal forms; values and TTLs may be
- * wrong. Never throws.
+ * Reads a zone file (RFC 1035 §5.1, and TTLs with units as in BIND). `zone` is the first origin. Never throws.
+ * - Each entry becomes a record for `parseRecord`, or is skipped with a reason.
+ * - Skipped are an SOA record, the zone's own NS records, names of other zones, DNSSEC and other types that are not
+ *   offered, and entries that cannot be read.
+ * - At most 1 MiB of UTF-8 and 5,000 entries are read. If there is more, the last skipped entry says so.
+ * - Names are in normal form; values and TTLs may be wrong.
  */
 export function readZoneFile(text: string, zone: string): ZoneFile {
   const file: ZoneFile = { records: [], skipped: [] };
@@ -270,7 +271,7 @@ export function readZoneFile(text: string, zone: string): ZoneFile {
 
 const defaultTtl = 3_600;
 
-/** A name as no server takes it for a relative one. */
+/** The name with a final dot, so that no server reads it as relative. */
 const absolute = (name: string): string => (name.endsWith(".") ? name : `${name}.`);
 
 function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecord): string {
@@ -293,9 +294,11 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
 }
 
 /**
- * A zone as a file that other servers load (RFC 1035 §5): an SOA record, whose serial number is the time of the export
- * in seconds, the nameservers, and the records in their order. Hosts are absolute, texts are in quotes and ASCII, in
- * strings of at most 255 bytes. There is at least one nameserver.
+ * Writes a zone as a file that other servers can load (RFC 1035 §5).
+ * - It has an SOA record, the nameservers, and the records in their order.
+ * - The serial number is the time of the export in seconds.
+ * - Hosts are absolute; texts are ASCII strings in quotes, of at most 255 bytes each.
+ * - `nameservers` must not be empty.
  */
 export function writeZoneFile(
   records: readonly ParsedRecord[],
@@ -315,7 +318,7 @@ export function writeZoneFile(
   return `${lines.join("\n")}\n`;
 }
 
-/** A domain's records as a zone file, by name and type. */
+/** Exports a domain's records as a zone file, ordered by name and type. */
 export async function exportRecords({ account_id, id, name, nameservers }: StoredDomain, table: Reader, now: Date) {
   const records = (await recordsIn(table, account_id, id)).map(parsedOf);
   return {

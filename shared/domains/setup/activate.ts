@@ -11,13 +11,15 @@ import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 import { becoming, later } from "./work.ts";
 
-/** How often an active domain's records are looked at without anybody asking. */
+/** The time between two checks of an active domain's records, in milliseconds. */
 export const recheckMs = 86_400_000;
 
 /**
- * What makes a domain active whose delegation was seen: its name is firmly the account's, it has its system records
- * with a key of its own, and its zone goes to the nameservers. `dkim` was made before, as a transaction must not wait;
- * one that was delegated to us before needs none.
+ * Plans the activation of a domain whose delegation was seen. `dkim` is made before, because a transaction must not
+ * wait; a domain that was delegated to us before needs none.
+ * - The account holds the name firmly.
+ * - The domain gets its system records, with a key of its own.
+ * - The zone is to be written to the nameservers.
  */
 export async function planActivation(
   table: Reader,
@@ -28,11 +30,11 @@ export async function planActivation(
   const { account_id, id, name } = domain;
   const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
   if (!zone) throw notReady(domain.status, `${name} is going away.`);
-  // One that was delegated before has everything already.
+  // A domain that was delegated before has its key and records already.
   const key = known ? undefined : dkim;
   if (!known && !key) throw new Error(`${name} has no key`);
   const records = key ? systemRecords(domain, key, await sendersOf(table, domain)) : [];
-  // However many records a domain has, there is room for these.
+  // System records are added even above the limit of records.
   const edit = { zone, added: records, isSystem: true, wanted: true };
   const { sole, changes } = await planRecords(table, account_id, [edit], now);
   const at = now.toISOString();

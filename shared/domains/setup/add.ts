@@ -29,10 +29,11 @@ const taken = (accountId: string) => (name: string) => (): Problem =>
   );
 
 /**
- * Connects a name to the account, to be delegated to its nameservers. A name that another account connected and
- * never proved goes to who is delegated to by the parent zone. A domain of the account that lost this name is given
- * back. 409 `domain_exists`, `domain_taken`, `domain_not_ready` while the account's own domain of this name is going
- * away.
+ * Connects a name to the account, which is then to be delegated to the account's nameservers.
+ * - A name that another account connected but never proved goes to the account that the parent zone delegates it to.
+ * - A domain of the account that lost this name gets it back.
+ * - 409 `domain_exists`, `domain_taken`.
+ * - 409 `domain_not_ready` while the account's own domain of this name is being deleted.
  */
 export async function addDomain(
   accountId: string,
@@ -47,7 +48,7 @@ export async function addDomain(
   const holder = await readHolder(table, name);
   const rival = holder && holder.account_id !== accountId ? holder : undefined;
   if (rival) await requireProof(accountId, name, rival, resolver);
-  // Whoever had it may have let go of it meanwhile.
+  // The rival may have released the name meanwhile, which `fromRival` allows for.
   const claim = (domain: StoredDomain): Write[] => [
     { ...holderWrite(domain, rival ? fromRival(rival) : "absent"), orElse: taken(accountId)(name) },
   ];
@@ -69,7 +70,7 @@ export async function addDomain(
   });
 }
 
-/** The name is somebody's who has not proved it: it changes hands only to who is delegated to. */
+/** 409 `domain_taken`, unless the rival's hold is not firm and the name is delegated to this account's nameservers. */
 async function requireProof(accountId: string, name: string, rival: StoredHolder, resolver: Resolver): Promise<void> {
   const refusal = taken(accountId)(name)();
   if (rival.firm) throw refusal;

@@ -11,14 +11,17 @@ import { type Check, expectedRecords } from "./mail-checks.ts";
 import { becoming, later, systemMover, type DomainWork } from "./work.ts";
 
 const minuteMs = 60_000;
-/** How long to wait for a delegation: soon at first, once a day in the end. */
+/** The waits between checks for a delegation, in milliseconds: short at first, a day in the end. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
-/** How often in a row something has to be found wanting before the domain counts as degraded. */
+/** How many checks in a row must fail before the domain is `degraded`. */
 const patience = 2;
-/** How often in a row its delegation has to be found elsewhere, daily in the end, before the name is let go of. */
+/**
+ * How many checks in a row, daily in the end, must find the delegation elsewhere before the hold on the name is
+ * loosened.
+ */
 const longLost = waitsMs.length + 3;
 
-/** Looks at a domain that is registered: whether it is delegated to us, and whether its mail works. */
+/** Checks a registered domain: its delegation to us, and its mail records. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
   const current = domain.registration ? await checkRegistration(domain, work) : domain;
   if (!current) return;
@@ -28,12 +31,12 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
   return recheck(current, work);
 }
 
-/** Brings what we know of a registration up to date; answers nothing when the domain is not ours any more. */
+/** Updates the stored registration; undefined when another process has changed the domain meanwhile. */
 async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const found = await work.registrar.registration(domain.name);
   const isExpired = !found || found.expiresAt <= work.now().toISOString();
   if (found && !isExpired) await bringUpToDate(found, domain, work);
-  // A name that is not registered here any more may have another owner, who can prove it.
+  // A name that is not registered here may have another owner, who can then prove it.
   if (!found) await hold(domain, false, work);
   const before = domain.registration;
   const registration = found
@@ -45,7 +48,7 @@ async function checkRegistration(domain: StoredDomain, work: DomainWork): Promis
   return become(domain, { status, status_reason, registration }, "updated", work);
 }
 
-/** What we say of a registration holds at the registrar, also when whoever changed it died half-way. */
+/** Makes the registrar's settings match ours, also after a change that was interrupted half-way. */
 async function bringUpToDate(found: Registration, { name, nameservers, auto_renew }: StoredDomain, work: DomainWork) {
   if (!isSame(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
   if (found.autoRenew !== auto_renew) await work.registrar.setAutoRenew(name, auto_renew);
@@ -57,8 +60,8 @@ const isSame = (one: Registration["nameservers"], other: readonly string[]): boo
 type Verb = "updated" | "degraded" | "recovered" | undefined;
 
 /**
- * Writes down what was found of a domain, whatever else of it changed meanwhile: what the world says of it is not its
- * account's to undo. Once it is at something else, or was looked at by somebody else, nothing is written nor answered.
+ * Stores the findings of a check, even if other members of the domain changed meanwhile. Stores nothing, and gives
+ * undefined, if the status or the due time changed or another check was stored meanwhile.
  */
 function become(
   domain: StoredDomain,
@@ -86,7 +89,10 @@ function become(
 const soon = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? recheckMs);
 
-/** Some earlier, some later: domains that came together are not looked at together for ever. */
+/**
+ * The time of the next daily check, with a random spread, so that domains that were added together are not always
+ * checked together.
+ */
 const aDayOn = (now: Date): string => later(now, recheckMs * (0.9 + Math.random() / 5));
 
 async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<void> {
@@ -106,7 +112,7 @@ async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<
   await syncZone(domain.account_id, domain.id, work);
 }
 
-/** Whether an active domain's mail still works, or a degraded one's works again. */
+/** Checks the mail records of an active or degraded domain. */
 async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const expected = await expectedRecords(work.table, domain);
   const asked = { resolver: work.resolver, domain: domain.name };
@@ -124,7 +130,9 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   if (isBack) await hold(domain, true, work);
 }
 
-/** Whether the name is this account's against whoever proves that it is theirs. */
+/**
+ * Sets whether the account holds the name firmly. A hold that is not firm passes to an account that proves the name.
+ */
 const hold = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork): Promise<unknown> =>
   table.attempt({ update: holderKey(name), set: { firm }, if: { domain_id: id } });
 
@@ -135,7 +143,7 @@ async function notice(domain: StoredDomain, failed: readonly Check[], work: Doma
     .join(" ")
     .slice(0, 1_000);
   const isNews = domain.status !== "degraded" && failures >= patience;
-  // A name that has long been delegated elsewhere may have another owner, who can prove it.
+  // A name that has long been delegated elsewhere may have another owner, who can then prove it.
   const isLost = failures >= longLost && failed.some(({ name }) => name === "ns") && domain.source === "connected";
   if (isLost) await hold(domain, false, work);
   const found = { failures, due_at: soon(failures + 1, work.now()) };

@@ -1,8 +1,8 @@
 import type { Resolver } from "../../dns/answer.ts";
 
-/** To whom the parent zone delegates a name, as far as it could be found out. */
+/** The delegation of a name by its parent zone, as far as it could be found out. */
 export type DelegationState = {
-  /** Whether it is to us alone; undefined when it could not be found out. */
+  /** Whether the name is delegated to our nameservers only; undefined when it could not be found out. */
   verified: boolean | undefined;
   observed: string[];
   message: string;
@@ -10,7 +10,7 @@ export type DelegationState = {
 
 const listed = (names: readonly string[]): string => names.join(" and ");
 
-/** Asks the parent zone whether a name is delegated to these nameservers, all of them and no others. */
+/** Asks the parent zone whether a name is delegated to exactly these nameservers. */
 export async function delegationState(
   resolver: Resolver,
   name: string,

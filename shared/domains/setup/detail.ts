@@ -42,11 +42,14 @@ export const DomainDetail = Domain.extend({
 }).meta({ id: "DomainDetail", description: "A domain with what is in it." });
 export type DomainDetail = z.output<typeof DomainDetail>;
 
-/** Whether one may see all mailboxes of a domain, and so how many there are. */
+/** Whether a principal may see all mailboxes of a domain, and so their number. */
 export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions): boolean =>
   covers(permissions, "mailbox.view", scopesOfDomain(domain));
 
-/** A domain with its records and mailboxes, as far as the reader sees these; what it has none of is not read. */
+/**
+ * The API view of a domain with the records and mailboxes that the reader may see. Empty lists are not read from the
+ * table.
+ */
 export async function domainDetail(
   domain: StoredDomain,
   { table, permissions }: Pick<Context, "table" | "permissions">,

@@ -49,7 +49,10 @@ export const Health = z
 type Health = z.output<typeof Health>;
 
 export const HealthEnvironment = z.object({
-  /** Lists of senders of spam to look a domain up in, with commas, such as `dbl.example.org`; some have to be paid for. */
+  /**
+   * Blocklists of spam senders to look up domains in, separated by commas, such as `dbl.example.org`. Some require
+   * payment.
+   */
   BLOCKLIST_ZONES: z
     .string()
     .default("")
@@ -78,7 +81,7 @@ export async function checkNs(
 const keyOf = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
 const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
-/** The checks of what a domain's mail stands on, all asked at the same time. */
+/** Checks the records that a domain's mail depends on, all at the same time. */
 export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[] | undefined): Promise<Check[]> {
   if (!expected) return [waiting("mx"), waiting("spf"), waiting("dkim"), waiting("dmarc")];
   const mx = expected.filter(({ type }) => type === "MX");
@@ -100,7 +103,10 @@ export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[]
   ]);
 }
 
-/** What the public DNS says of a domain, within the time the resolver takes for one question. */
+/**
+ * Checks a domain in the public DNS. All questions are asked at the same time, so this takes no longer than the
+ * resolver allows for one question.
+ */
 export async function healthOf(
   domain: StoredDomain,
   expected: readonly ParsedRecord[] | undefined,
@@ -124,7 +130,7 @@ export async function healthOf(
   return { domain: domain.name, status: statusOf(checks), checked_at: now.toISOString(), checks: checks.map(viewOf) };
 }
 
-/** What the checks come to: without delegation or MX no mail comes at all. */
+/** The overall status of the checks. Without delegation or MX no mail arrives at all. */
 export function statusOf(checks: readonly Check[]): Health["status"] {
   const failed = checks.filter(({ status }) => status === "fail").map(({ name }) => name);
   if (failed.includes("ns") || failed.includes("mx")) return "failing";

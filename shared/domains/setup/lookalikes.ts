@@ -18,7 +18,7 @@ const keyOf = (accountId: string, skeleton: string, name = ""): Key => ({
 
 const prototypes: Record<string, string> = confusables;
 
-/** What a name looks like: names with the same skeleton are confusable (UTS #39 §4). */
+/** The skeleton of a name: names with the same skeleton are confusable (UTS #39 §4). */
 export function skeletonOf(name: string): string {
   const shown = unicodeOf(name).normalize("NFD");
   const looks = Array.from(shown, (character) => prototypes[character] ?? character).join("");
@@ -34,7 +34,7 @@ export async function lookalikesOf(table: Reader, accountId: string, name: strin
   return rows.map((row) => Row.parse(row).name).filter((other) => other !== name);
 }
 
-/** The writes that keep what a name looks like, as long as the account has it. */
+/** The write that stores the skeleton of a name while the account has it; `noLookalike` deletes it. */
 export const lookalikeWrite = (accountId: string, name: string): Write => ({
   put: { ...keyOf(accountId, skeletonOf(name), name), name },
 });

@@ -7,10 +7,9 @@ import type { ParsedRecord } from "../records/record.ts";
 import { isSpf } from "../records/spf.ts";
 import { systemRecords } from "../records/system-records.ts";
 
-/** What a check looks at. */
 type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
 
-/** What came of a check. `unknown` says nothing about the domain: it could not be found out. */
+/** The result of a check. `unknown` means that it could not be found out, and says nothing about the domain. */
 export type Check = {
   name: CheckName;
   status: "pass" | "warn" | "fail" | "unknown";
@@ -22,7 +21,7 @@ export type Check = {
 
 type Asked = { resolver: Resolver; domain: string };
 
-/** The records of an answer, or the check that follows from there being no answer. */
+/** The records of an answer, or the check result when there is no answer. */
 function recordsOf(
   name: CheckName,
   answer: Answer,
@@ -39,10 +38,10 @@ function recordsOf(
 const texts = (records: readonly Found[]): string[] =>
   records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
 
-/** The record to paste for a text that is missing. */
+/** A TXT record for the customer to add. */
 const textRecord = (name: string, value: string): ParsedRecord => ({ name, type: "TXT", value, ttl: 3_600 });
 
-/** Whether mail for the domain comes to the hosts it should, and to no others. */
+/** Checks that mail for the domain goes to the wanted hosts, and to no others. */
 export async function checkMx({ resolver, domain }: Asked, wanted: readonly ParsedRecord[]): Promise<Check> {
   const expected = wanted.map(({ priority, value }) => `${priority} ${value}`);
   const read = recordsOf("mx", await resolver.resolve(domain, "MX"), expected);
@@ -68,7 +67,7 @@ export async function checkMx({ resolver, domain }: Asked, wanted: readonly Pars
   return { name: "mx", status: "pass", expected, observed, message: "Mail comes to us." };
 }
 
-/** Whether the domain says that its mail may come from us (RFC 7208), in its one SPF record. */
+/** Checks that the domain has one SPF record, which allows mail from us (RFC 7208). */
 export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord): Promise<Check> {
   const expected = [wanted.value];
   const read = recordsOf("spf", await resolver.resolve(domain, "TXT"), expected);
@@ -96,7 +95,7 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
   };
 }
 
-/** Whether there is one text at a name that begins as it should, and says what it should. */
+/** Checks that a name has exactly one text with the right beginning, and that the text is right. */
 export async function checkText(
   name: CheckName,
   { resolver, domain }: Asked,
@@ -118,18 +117,18 @@ export async function checkText(
   return { ...about, status: wrong, message: "It says something else.", missing: wanted };
 }
 
-/** Whether receivers are asked to report on encryption, which is advice. */
+/** The records for MTA-STS and for reports on TLS. Both are advice. */
 export const advised = {
   mta_sts: textRecord("_mta-sts", "v=STSv1; id=20260101000000"),
   tls_rpt: (domain: string) => textRecord("_smtp._tls", `v=TLSRPTv1; rua=mailto:tls-reports@${domain}`),
 };
 
-/** Lists answer 127.255.255.x to whom they do not answer. */
+/** An answer of 127.255.255.x means that the list refuses the question. */
 const isListed = (answer: Answer): boolean =>
   answer.status === "found" &&
   answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
 
-/** Whether lists of senders of spam have the domain (RFC 5782). */
+/** Checks whether blocklists of spam senders have the domain (RFC 5782). */
 export async function checkBlocklists({ resolver, domain }: Asked, zones: readonly string[]): Promise<Check> {
   const name = "blocklist";
   if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
@@ -141,7 +140,7 @@ export async function checkBlocklists({ resolver, domain }: Asked, zones: readon
   return { name, status: "unknown", message: "A list does not say." };
 }
 
-/** The records a domain has to have for its mail to work; none before it has a key of its own. */
+/** The records that a domain needs for its mail; undefined before it has a DKIM key. */
 export async function expectedRecords(table: Reader, domain: StoredDomain): Promise<ParsedRecord[] | undefined> {
   const [dkim, senders] = await Promise.all([
     table.get(dkimKey(domain.account_id, domain.id), Dkim),

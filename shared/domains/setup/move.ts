@@ -10,7 +10,10 @@ import { domainById } from "../find.ts";
 import { domainViews } from "../view.ts";
 import { becoming } from "./work.ts";
 
-/** Moves a domain to another workspace of its account, with all it holds; one that is there already stays. 404, 409 `domain_not_ready`. */
+/**
+ * Moves a domain with all its contents to another workspace of its account; writes nothing if it is there already. 404,
+ * 409 `domain_not_ready`.
+ */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
   const { account_id, id } = found;
   return commit(async () => {
@@ -30,7 +33,7 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   });
 }
 
-/** A domain's place in a workspace, and the writes that bring it there from the one that it is in. */
+/** The domain's position in the new workspace, with the writes that move it there. */
 export async function planMove(
   table: Reader,
   { account_id, id, workspace_id, workspace_ordinal }: StoredDomain,

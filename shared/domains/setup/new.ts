@@ -10,16 +10,18 @@ import { holderWrite } from "../holder.ts";
 import { newZone } from "../zone.ts";
 import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
 
-/** What a new domain is, beside what all new ones are. */
+/** The members of a new domain that differ between new domains. */
 export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
   Partial<Pick<StoredDomain, "purchase" | "registration">>;
 
 type Place = { accountId: string; workspaceId: string; now: Date };
 
 /**
- * The writes that bring domains into a workspace, or fail with what `taken` makes when another account has one, with
- * `exists` when this one has it, and 422 when the workspace is gone. `claim` makes the writes that take a name among all
- * accounts, where it is not enough that nobody has it.
+ * Plans new domains in a workspace. The transaction fails with
+ * - the error of `taken` when another account has one of the names,
+ * - the error of `exists` when this account has it,
+ * - 422 when the workspace is gone.
+ * `claim` makes the writes that take a name among all accounts; the default requires that no account has it.
  */
 export async function planNewDomains(
   table: Reader,
@@ -62,7 +64,7 @@ export async function planNewDomains(
   };
 }
 
-/** What all new domains are alike in. */
+/** The members that all new domains have in common. */
 const blank = (accountId: string, workspaceId: string, now: Date) =>
   ({
     account_id: accountId,
@@ -94,7 +96,7 @@ function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<t
   ];
 }
 
-/** What is worth a second look about a name that comes into an account. */
+/** The warnings for a name that is new in an account. */
 export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
   const names = await lookalikesOf(table, accountId, name);
   if (names.length === 0) return [];

@@ -10,20 +10,21 @@ import { planMove } from "./move.ts";
 import { isDetached, planTakeover } from "./takeover.ts";
 import { becoming, later } from "./work.ts";
 
-/** When the delegation of a domain that was added is first looked for without anybody asking. */
+/** The time from adding a domain to the first automatic check of its delegation, in milliseconds. */
 export const firstCheckMs = 60_000;
 
 type Regaining = {
   workspaceId: string;
-  /** Who has the name now, and has not proved it. */
+  /** The present holder of the name, who has not proved it. */
   rival: StoredHolder | undefined;
   claim: (domain: StoredDomain) => Write[];
   inTheWay: (domain: StoredDomain) => Problem;
 };
 
 /**
- * Gives a domain its name back that another account had taken over, with all that is kept of it: a name to be delegated
- * to the account, as one that is added anew. 409 `domain_not_ready` while its zone is being taken from the nameservers.
+ * Gives a domain back the name that another account had taken over, with all contents that are kept. The name must be
+ * delegated to the account again, as for a new domain. 409 `domain_not_ready` while its zone is being removed from the
+ * nameservers.
  */
 export function regainDomain(
   found: StoredDomain,
@@ -47,7 +48,8 @@ export function regainDomain(
       deletes_at: null,
       source: "connected",
       registration: null,
-      // Others may have had mail at the name since: it is read again once the delegation is seen again.
+      // Others may have received mail at the name since: null keeps this account from reading it until the delegation
+      // is seen again.
       verified_at: null,
       auto_renew: false,
       is_open: true,

@@ -15,13 +15,13 @@ function tableHere(): Table {
   return openTable(client, env.TABLE_NAME);
 }
 
-/** The registrar of this process. Needs the environment when it is called, not at import. */
+/** The registrar of this process. Reads the environment when it is called, not at import. */
 export const registrarHere = (): Registrar => registrar(tableHere(), clock);
 
-/** The DNS hosting of this process. Needs the environment when it is called, not at import. */
+/** The DNS hosting of this process. Reads the environment when it is called, not at import. */
 export const dnsHere = (): Dns => dns(tableHere());
 
-/** What a worker of this process moves domains on with. Needs the environment when it is called, not at import. */
+/** The services of a domain worker in this process. Reads the environment when it is called, not at import. */
 export function domainWork(worker: string): DomainWork {
   const { env } = runtime();
   const table = tableHere();

@@ -22,10 +22,10 @@ import { becoming } from "./work.ts";
 const longest = 2_048;
 const example = "Write a full address such as https://www.example.com/";
 
-/** What RFC 3986 has no place for and the URL parser of browsers mends or drops without a word. */
+/** The characters that RFC 3986 does not allow, and that the URL parser of browsers silently replaces or drops. */
 const mended = /[\s\\<>"^`{|}]/u;
 
-/** What is wrong with where a redirect leads, as one sentence without its period; undefined when nothing is. */
+/** The fault of a redirect's target, as one sentence without its period; undefined when there is none. */
 function fault(given: string): string | undefined {
   const odd = mended.exec(given)?.[0];
   const unseen = textFault(given);
@@ -43,8 +43,9 @@ function fault(given: string): string | undefined {
 }
 
 /**
- * Where a website redirects to, as the URL Standard of browsers writes it: http or https, a public name as its host, no
- * credentials. What the parser would mend is refused, as others would read it otherwise.
+ * The schema of a redirect's target, in the form of the browsers' URL Standard: http or https, a public name as its
+ * host, no credentials. A text that the parser would change is refused, because other programs would read it
+ * differently.
  */
 export const RedirectUrl = z
   .string()
@@ -59,7 +60,7 @@ export const RedirectUrl = z
 
 const Email = z.email().max(254).toLowerCase();
 
-/** What customers can set of a domain. */
+/** The settings of a domain that customers can change. */
 export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
@@ -88,7 +89,7 @@ const refused = (loc: (string | number)[], msg: string): InvalidInput =>
 
 const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
 
-/** Changes settings of a domain, and the records that follow from them. 404, 409 `domain_not_ready`, 422. */
+/** Changes settings of a domain and the records that depend on them. 404, 409 `domain_not_ready`, 422. */
 export async function setDomain(
   found: StoredDomain,
   settings: DomainSettings,
@@ -143,7 +144,7 @@ async function requireTags(table: Reader, accountId: string, ids: readonly strin
   if (errors.length > 0) throw new InvalidInput(errors);
 }
 
-/** The change of the DMARC record, where the settings differ from it. */
+/** The change of the DMARC record, if the settings change it. */
 async function dmarcEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<RecordEdit[]> {
   const record = dmarcRecord(after);
   if (record.value === dmarcRecord(before).value) return [];

@@ -10,7 +10,7 @@ import type { StoredHolder } from "../holder.ts";
 import { domainViews } from "../view.ts";
 import { becoming, later } from "./work.ts";
 
-/** For how long a domain that lost its name keeps all it has. */
+/** How long a domain that lost its name keeps its contents, in milliseconds. */
 const keptMs = 30 * 86_400_000;
 
 const reasons = {
@@ -18,7 +18,7 @@ const reasons = {
   bought: "Another account registered the name.",
 } as const;
 
-/** What earlier versions of this product wrote, which kept nothing. */
+/** The reasons that earlier versions of this product wrote, without a `deletes_at`. */
 const formerReasons = new Set<string | null>([
   reasons.proved,
   "Another account is buying the name: nobody had registered it.",
@@ -28,16 +28,18 @@ const formerReasons = new Set<string | null>([
 export const isDetached = ({ status, deletes_at }: Pick<StoredDomain, "status" | "deletes_at">): boolean =>
   status === "releasing" && deletes_at !== null;
 
-/** Until when a domain that goes is kept; undefined for one that its own account deletes. */
+/** The time until which a domain that is being released is kept; undefined when its own account deletes it. */
 export function keptUntil({ deletes_at, status_reason, updated_at }: StoredDomain): string | undefined {
   if (deletes_at !== null) return deletes_at;
   return formerReasons.has(status_reason) ? later(new Date(updated_at), keptMs) : undefined;
 }
 
 /**
- * The writes by which a domain of another account loses its name. It keeps its mailboxes, records and the rest for 30
- * days; a zone it has on our nameservers is taken from them soon. Its account is told. One that is deleted by its
- * account is left to that.
+ * Plans the loss of a name by a domain of another account.
+ * - The domain keeps its mailboxes, records and the rest for 30 days.
+ * - A zone on our nameservers is removed soon.
+ * - The account gets an event.
+ * - A domain that is not open, because its account deletes it for example, is left unchanged.
  */
 export async function planTakeover(
   table: Reader,
@@ -54,7 +56,7 @@ export async function planTakeover(
     deletes_at,
     is_open: false,
     failures: 0,
-    // Only a domain that was delegated to us may have a zone.
+    // Only a domain that was delegated to us can have a zone to remove.
     due_at: domain.verified_at === null ? deletes_at : now.toISOString(),
     updated_at: now.toISOString(),
   });

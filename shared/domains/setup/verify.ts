@@ -25,12 +25,12 @@ export const Verification = z
   .meta({ id: "DomainVerification", description: "Whether a domain is delegated to us." });
 type Verification = z.output<typeof Verification>;
 
-/** The states that are left by being delegated to us. */
+/** The statuses that a delegation to us ends. */
 const waiting = new Set(["pending_delegation", "degraded"]);
 
 /**
- * Asks the parent zone to whom it delegates the domain. Once that is us, the domain is active, with its system
- * records. 409 `domain_not_ready` before it is registered and once it goes.
+ * Asks the parent zone for the domain's delegation. If it is to us, the domain becomes active, with its system records.
+ * 409 `domain_not_ready` before the domain is registered, and while it is being released.
  */
 export async function verifyDomain(
   found: StoredDomain,

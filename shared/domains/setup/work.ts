@@ -11,7 +11,7 @@ import type { Reader, Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKey, domainQueue, type StoredDomain } from "../domain.ts";
 
-/** What moves domains on: of the outside world, and the table. */
+/** The table and the outside services that domain workers use. */
 export type DomainWork = {
   table: Table;
   now: () => Date;
@@ -22,10 +22,10 @@ export type DomainWork = {
   resolver: Resolver;
 };
 
-/** Who moves one domain on: somebody who asked for it, or nobody. */
+/** The means to change one domain, on behalf of a caller or of the product itself. */
 export type Mover = { table: Reader; commit: Commit; now: () => Date };
 
-/** The product itself, when it moves a domain on by the clock. */
+/** The mover for the product itself, for scheduled work. */
 export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, accountId: string): Mover => ({
   table,
   now,
@@ -37,10 +37,13 @@ export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, a
   }),
 });
 
-/** What becomes of a domain's own members. */
+/** The members of a domain that change. */
 type Becoming = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
 
-/** The writes that make a domain another one, provided it is as it was read, and have it looked at when it says. */
+/**
+ * The writes that change a domain and move it in the queue to its new due time. They fail if the domain changed since
+ * it was read.
+ */
 export function becoming(domain: StoredDomain, change: Becoming): { after: StoredDomain; writes: Write[] } {
   const { id, account_id, version } = domain;
   const after = { ...domain, ...change, version: version + 1 };

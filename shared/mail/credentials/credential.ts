@@ -11,7 +11,7 @@ import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } fr
 /*
  * Access patterns
  *   master passwords of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#credentials
- *   those that apply to a scope, to log in by                         ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
+ *   the hashes of a scope's master passwords, for logins              ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
  */
 const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
 export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
@@ -42,7 +42,7 @@ export type Credential = z.output<typeof Credential>;
 export const StoredCredential = Credential.extend({ version: z.int() });
 export type StoredCredential = z.output<typeof StoredCredential>;
 
-/** What one logs in by: apart from what is listed, as it is asked for by scope. */
+/** The hash of a master password. It is stored apart from the listed credential because logins look it up by scope. */
 export const StoredMaster = z.object({ credential_id: z.string(), hash: z.string(), tag: z.string() });
 
 export const credentialKind = defineKind({

@@ -17,7 +17,10 @@ export type NewCredential = Credential & { generated_secret?: string };
 
 type Work = { table: Table; secrets: Secrets };
 
-/** Creates a master password: the given one, or one that is made and shown in this answer alone. 409 `limit_reached`, 422. */
+/**
+ * Creates a master password from the given value, or from a generated one that only this answer shows. 409
+ * `limit_reached`, 422.
+ */
 export async function addCredential(
   accountId: string,
   { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
@@ -80,7 +83,7 @@ export function renameCredential(
     const { version } = before;
     return {
       value: after,
-      // Not the whole row: somebody may log in by it meanwhile, which is noted without a version.
+      // Only the changed members are written: a login may set `last_used_at` meanwhile, without raising the version.
       writes: [{ update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } }],
       changes: [change(credentialKind, "updated", id, { before, after })],
     };
@@ -92,11 +95,14 @@ const removed: WithThem<StoredCredential> = (gone) => ({
   changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),
 });
 
-/** What deletes the first few master passwords of a scope that goes; `isAll` when there are no more. */
+/**
+ * Plans the deletion of the first few master passwords of a scope that is being deleted; `isAll` when no others are
+ * left.
+ */
 export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: MailScope): Promise<Purge> =>
   planScopedPurge(credentials, place, scope, removed);
 
-/** Deletes a master password, which nobody can log in by from then on, and the grants on it. 404. */
+/** Deletes a master password and the grants on it. Logins with it fail from then on. 404. */
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {

@@ -1,13 +1,14 @@
-/** What a password has to be, besides its length, in the order it is looked at. */
+/** The rules for a password besides its length, in the order of the checks. */
 export const passwordRules =
   "without control characters, with at least 6 different characters, not one text repeated, and no sequence in which nearly every character is the next of the one before, the one before it, or the same";
 
-/** What is wrong with a password, and by which type of error that is told. */
+/** The fault of a password, with the type of the error that reports it. */
 export type Weakness = { type: "value_error" | "password_too_simple"; message: string };
 
-/** What is wrong with a password somebody chose; undefined when nothing is that can be seen. Its length is checked apart. */
+/** The fault of a password that somebody chose; undefined when none is found. Its length is checked elsewhere. */
 export function weakness(password: string): Weakness | undefined {
-  // Between them and the password there is a NUL in SASL's PLAIN (RFC 4616), and no mail program lets one type others.
+  // SASL PLAIN (RFC 4616) ends the user name with a NUL, and no mail program lets its users type other control
+  // characters.
   if (/[\p{Cc}\p{Cs}]/u.test(password)) {
     return { type: "value_error", message: "Use characters that can be typed: no control characters" };
   }

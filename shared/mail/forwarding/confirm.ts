@@ -17,10 +17,10 @@ import {
 import { isWaitingFor, ruleKind, rules, ruleView, type ForwardingRule, type StoredRule } from "./rule.ts";
 import { maskedAddress } from "./target.ts";
 
-/** Each is three writes, with its entry in the audit log. */
+/** The rules in one transaction: each takes three writes, with its entry in the audit log. */
 const atOnce = 20;
 
-/** What becomes of a rule whose recipient agreed. */
+/** The change to a rule whose recipient agreed. */
 function agreed(accountId: string, before: StoredRule, now: Date) {
   const at = now.toISOString();
   const after: StoredRule = {
@@ -42,21 +42,21 @@ type Proved<T> = {
   accountId: string;
   ruleId: string;
   isProof: (proof: StoredProof, now: Date) => boolean;
-  /** What is thrown when the proof is none any more. */
+  /** Makes the error for a proof that is no longer valid. */
   lost: () => Error;
-  /** What is answered of the rule. */
+  /** Makes the answer from the rule. */
   answer: (rule: ForwardingRule) => T;
 };
 
 /**
- * Notes that a recipient agreed, to all the rules that the letter told of and that still wait for them, the one that
- * was asked about last: with it goes the proof.
+ * Marks all rules that the mail listed, and that still wait for the recipient, as agreed. The rule that was asked about
+ * comes last, and the proof is deleted with it, so that an interrupted run can be repeated.
  */
 async function agree<T>(
   { accountId, ruleId, isProof, lost, answer }: Proved<T>,
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
 ): Promise<T> {
-  /** The proof, as long as it is one, and the rules it covers that wait for whom it is for. */
+  /** The proof if it is valid, and the rules among `ids` that wait for its recipient. */
   const holding = async (ids: readonly string[]) => {
     const proof = await getProof(table, accountId, ruleId);
     if (!proof || !isProof(proof, now())) throw lost();
@@ -99,7 +99,7 @@ async function agree<T>(
 const deadLink =
   "This link is not valid any more: it was used, replaced by a newer one, or is too old. Ask for a new one";
 
-/** The rule that a link's token is about. */
+/** The rule that a link's token belongs to. */
 export const tokenInBody: Subject<{ body: { token: string } }, { accountId: string; ruleId: string; hash: string }> = {
   at: ["body", "token"],
   within: [],
@@ -113,10 +113,10 @@ export const tokenInBody: Subject<{ body: { token: string } }, { accountId: stri
   },
 };
 
-/** Who agreed, as a stranger may see it. */
+/** The recipient and state of an agreement, in a form that a stranger may see. */
 type Agreed = { target_email: string; verification_state: "verified" };
 
-/** The recipient agrees by a link. 422 when it is not valid any more. */
+/** Records the agreement of a recipient who follows a link. 422 when the link is not valid any more. */
 export const agreeByToken = (
   { accountId, ruleId, hash }: { accountId: string; ruleId: string; hash: string },
   context: Context,
@@ -146,8 +146,8 @@ const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
 };
 
 /**
- * The recipient agrees by the code that the customer enters. The try counts before the code is looked at. 404, 409
- * `verification_failed`, `verification_not_needed`.
+ * Records the agreement of a recipient by the code that the customer enters. The attempt is counted before the code is
+ * checked. 404, 409 `verification_failed`, `verification_not_needed`.
  */
 export async function agreeByCode(
   accountId: string,
@@ -166,7 +166,7 @@ export async function agreeByCode(
   return agree({ accountId, ruleId, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
 }
 
-/** Counts one more try of the code there is; throws when there is none that may be tried. */
+/** Counts an attempt at the present code; throws when there is no code that may be tried. */
 function countTry(
   accountId: string,
   ruleId: string,

@@ -10,15 +10,18 @@ import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "
 
 const Pointer = z.object({ domain_id: z.string() });
 
-/** The local part without what stands behind a plus: mail to ada+lists comes to ada. */
+/** The local part without its tag: mail to ada+lists goes to ada. */
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 
-/** What an address is in an account: of a domain that it has, proved or only said to be its own, and maybe a mailbox's. */
+/**
+ * The meaning of an address in an account: its domain, proved or only connected, and the mailbox that has the address,
+ * if any.
+ */
 export type Place = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 
 /**
- * What addresses are in an account, of those whose domain it has: their own mailbox, by one of its addresses, or that
- * of the catch-all, as mail comes. Three round trips for however many addresses.
+ * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is the one with
+ * that address or, as for arriving mail, the catch-all's. Takes three round trips for any number of addresses.
  */
 export async function placesIn(
   table: Reader,

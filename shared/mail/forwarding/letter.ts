@@ -1,13 +1,16 @@
 import { escaped } from "../../core/text.ts";
 import type { Letter } from "../../providers/mail/mail.ts";
 
-/** Whose mail is to be copied: all of it, or that of domains by their names, and of others whose names are not told. */
+/**
+ * The mail to be copied: all mail of the account, or the mail of some domains. `hasOthers`: there are other domains,
+ * which the letter does not name.
+ */
 export type LetterScope = { isAll: boolean; domains: readonly string[]; hasOthers: boolean };
 
 export type Asked = {
   accountName: string;
   scope: LetterScope;
-  /** The page that confirms, with its token. */
+  /** The confirmation page, with its token. */
   link: string;
   code: string;
   linkHours: number;
@@ -18,7 +21,7 @@ const subject = "Confirm that copies of mail may come to this address";
 
 const longestName = 100;
 
-/** A name in one line, of a length that leaves the letter ours. */
+/** A name in one line, cut to a length that cannot dominate the letter. */
 const shortened = (name: string): string => {
   const characters = Array.from(name.replaceAll(/\s+/g, " "));
   return characters.length <= longestName
@@ -40,7 +43,7 @@ function whatOf({ isAll, domains, hasOthers }: LetterScope, shown: (text: string
   return `copies of the mail that comes to ${new Intl.ListFormat("en").format(parts)}`;
 }
 
-/** What the letter says, for both of its parts; `shown` makes what customers wrote harmless. */
+/** The sentences of the letter, for its text and HTML parts. `shown` escapes text that customers wrote. */
 function sentences({ accountName, scope, linkHours, codeMinutes }: Asked, shown: (text: string) => string) {
   return {
     request: `“${shown(shortened(accountName))}”, a customer of Hosted Mail, would like to send ${whatOf(scope, shown)} to you, at this address.`,
@@ -80,11 +83,11 @@ ${says.about}
 `;
 }
 
-/** Some programs make links of whatever looks like one: this is where a customer's text would be. */
+/** Escapes a customer's text so that mail programs make no links of it. */
 const unlinked = (text: string): string =>
   escaped(text).replaceAll(/[.:/@]/g, (character) => `<span>${character}</span>`);
 
-// No colours but the button's and the lines': the rest is the reader's own, be it dark or light.
+// Only the button and the lines have colours, so that the rest follows the reader's own scheme, dark or light.
 const styles = {
   body: "margin:0;padding:24px 16px;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif",
   main: "max-width:560px;margin:0 auto;overflow-wrap:anywhere",
@@ -130,8 +133,8 @@ function htmlOf(asked: Asked): string {
 }
 
 /**
- * The mail that asks somebody whether copies of a customer's mail may come to them: a person who may never have heard of
- * us. What customers wrote in it is no markup and, in the HTML part, no link; the subject has none of it.
+ * The mail that asks somebody whether copies of a customer's mail may go to them. The recipient may never have heard of
+ * us. Text that customers wrote is not read as markup, is no link in the HTML part, and is not in the subject.
  */
 export const verificationLetter = (asked: Asked): Pick<Letter, "subject" | "text" | "html"> => ({
   subject,

@@ -21,7 +21,7 @@ export const RuleQuery = z.strictObject({
 });
 type RuleQuery = z.output<typeof RuleQuery>;
 
-/** What keeps the rules that are asked for; undefined when all are. All that is given must hold. */
+/** The predicate for a query; undefined when there is no filter. A rule must match all filters that are given. */
 async function filterOf(accountId: string, query: RuleQuery, { table, now }: Context) {
   const { domain: ref, workspace_id, target_email, active, verification_state } = query;
   const isAll = [ref, workspace_id, target_email, active, verification_state].every((given) => given === undefined);
@@ -36,7 +36,7 @@ async function filterOf(accountId: string, query: RuleQuery, { table, now }: Con
     (verification_state === undefined || ruleView(rule, at).verification_state === verification_state);
 }
 
-/** A page of the rules the principal sees that fit the query, oldest first. */
+/** A page of the rules that the principal sees and that match the query, oldest first. */
 export async function listRules(
   accountId: string,
   query: RuleQuery,

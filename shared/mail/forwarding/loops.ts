@@ -7,7 +7,7 @@ import { scopesAround, type MailScope } from "../scoped/family.ts";
 import { placesIn } from "./here.ts";
 import { placeKey, StoredPlace } from "./rule.ts";
 
-/** Where the rules of a scope send copies, whether or not any flow now. */
+/** The targets of a scope's rules, whether or not copies are sent at present. */
 export async function placesOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredPlace[]> {
   const { PK, SK } = placeKey(accountId, scope);
   return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredPlace.parse(row));
@@ -20,9 +20,9 @@ type Planned = { id?: string; scope: MailScope; target: string };
 type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The rules by which copies of a rule would come back to it, over other scopes; undefined when they do not. The rules
- * of one scope are no way back to each other: all of them send their copies of the same mail. Nor does a rule send copies
- * of its own target's mail.
+ * The rules through which copies of the planned rule would come back to its own scope; undefined when there is no such
+ * loop. Rules of one scope do not continue each other, because all of them copy the same mail. A rule does not copy
+ * mail that arrives at its own target.
  */
 async function wayBack(table: Reader, accountId: string, planned: Planned): Promise<readonly string[] | undefined> {
   const first = (await placesIn(table, accountId, [planned.target])).get(planned.target)?.mailbox;
@@ -43,7 +43,7 @@ async function wayBack(table: Reader, accountId: string, planned: Planned): Prom
   return undefined;
 }
 
-/** Where the copies of a mailbox's mail go that are made by rules of other scopes than the copy came by. */
+/** The mailboxes that get copies of a mailbox's mail by rules of scopes other than `by`. */
 async function stepsFrom(
   table: Reader,
   accountId: string,
@@ -68,7 +68,7 @@ async function stepsFrom(
   });
 }
 
-/** 409 `forwarding_loop` where copies of a rule would come back to it through rules of other scopes. */
+/** 409 `forwarding_loop` when copies of a rule would come back to its scope through rules of other scopes. */
 export async function requireNoLoop(
   accountId: string,
   planned: Planned,

@@ -8,8 +8,8 @@ import { mailedKey } from "./target.ts";
 
 /*
  * Access patterns
- *   when mails were sent to an address, by all accounts     MAILED#<SHA-256 of the address> / MAILED
- *   how many mails an account had sent on a day, to anybody   ACCOUNT#<id> / LETTERS#<day>
+ *   the times of mails to an address, from all accounts       MAILED#<SHA-256 of the address> / MAILED
+ *   the number of mails of an account on a day                ACCOUNT#<id> / LETTERS#<day>
  */
 const lettersKey = (accountId: string, now: Date): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -21,15 +21,16 @@ const dayMs = 86_400_000;
 const perTarget = 5;
 const perAccount = 200;
 
-/** How long no mail may go out, and because of which limit. */
+/** The time until a mail may be sent, and the limit that forbids it earlier. */
 export type Wait = { waitMs: number; limit: string };
 
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
 const Letters = z.object({ count: z.int() });
 
 /**
- * Whether an account may have an address mailed to now, and the writes that note that it is; else when it may, in
- * milliseconds: an address gets a mail a minute and five a day, whoever asks for them, and an account sends 200 a day.
+ * Gives the writes that count a mail to an address, or the time to wait in milliseconds. The limits:
+ * - an address gets one mail a minute and five a day, from all accounts together,
+ * - an account sends 200 mails a day.
  */
 export async function mayMail(
   table: Reader,
@@ -61,11 +62,11 @@ export async function mayMail(
   };
 }
 
-/** How long it is until so many milliseconds have passed since an instant; nothing without one. */
+/** The time left until `ms` milliseconds have passed since an instant; zero without an instant. */
 const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 
-/** 429: there were mails enough. */
+/** The 429 `rate_limited` for a mail above a limit. */
 export function tooManyMails({ waitMs, limit }: Wait): Problem {
   const retry_after = Math.max(1, Math.ceil(waitMs / 1_000));
   return new Problem("rate_limited", `No mail was sent: ${limit}. Try again in ${retry_after} s.`, { retry_after });

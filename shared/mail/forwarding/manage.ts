@@ -15,14 +15,14 @@ import { placesOf, requireNoLoop } from "./loops.ts";
 import { planNewTarget, planRequest } from "./request.ts";
 import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
 
-/** The rule as it is now. 404. */
+/** Reads the present state of a rule. 404. */
 export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
   const rule = await scopedById(rules, table, accountId, id);
   if (!rule) throw notFound();
   return rule;
 }
 
-/** The writes that make a rule another one, provided it is as it was read. */
+/** The writes that change a rule, on condition that it is as it was read. */
 export function becoming(accountId: string, before: StoredRule, after: StoredRule): Write[] {
   const { id, version } = before;
   return [
@@ -35,8 +35,9 @@ export function becoming(accountId: string, before: StoredRule, after: StoredRul
 }
 
 /**
- * The domain of the account that a target is a mailbox of, if the caller may see that: others are asked as anybody is.
- * 422 for an address of such a domain that nobody has.
+ * The id of the account's domain in which the target is a mailbox; undefined if it is none, or if the caller may not
+ * see the mailbox. In these cases the recipient is asked like any other. 422 for an address without a mailbox in a
+ * proved domain that the caller may see.
  */
 async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
   const { domain, isProved = false, mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
@@ -46,7 +47,10 @@ async function homeOf(accountId: string, target: string, { table, permissions }:
   throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "not_found" }]);
 }
 
-/** 409 where the scope has a rule to the target, or copies would come back to it. */
+/**
+ * 409 `forwarding_exists` when the scope has a rule to the target already; 409 `forwarding_loop` when copies would come
+ * back.
+ */
 async function requireFit(
   accountId: string,
   rule: { id?: string; scope: MailScope; target: string },
@@ -61,7 +65,10 @@ async function requireFit(
   await requireNoLoop(accountId, rule, context);
 }
 
-/** Creates a rule; a mail asks the recipient unless that is a mailbox of the account. 409 `forwarding_exists`, `forwarding_loop`, `limit_reached`, `domain_not_ready`. */
+/**
+ * Creates a rule. Its recipient is asked by mail, unless the target is a mailbox of the account. 409
+ * `forwarding_exists`, `forwarding_loop`, `limit_reached`, `domain_not_ready`, 422.
+ */
 export function addRule(
   accountId: string,
   { scope, target }: { scope: MailScope; target: string },
@@ -101,7 +108,7 @@ export function addRule(
 
 type Step = { rule: StoredRule; writes: Write[]; changes: Change[]; verb?: "updated" | "paused" | "resumed" };
 
-/** Makes a rule what `step` makes of it; nothing where that is the rule as it is. */
+/** Changes a rule by `step`; writes nothing when `step` returns the same rule. */
 function changeRule(
   accountId: string,
   id: string,
@@ -121,7 +128,9 @@ function changeRule(
   });
 }
 
-/** Sends a rule's copies elsewhere, where its recipient has to agree again. 404, 409 `forwarding_exists`, `forwarding_loop`. */
+/**
+ * Changes the target of a rule. The new recipient has to agree. 404, 409 `forwarding_exists`, `forwarding_loop`, 422.
+ */
 export const retarget = (accountId: string, id: string, target: string, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {
     if (before.target_email === target) return { rule: before, writes: [], changes: [] };
@@ -141,8 +150,9 @@ export const setActive = (accountId: string, id: string, active: boolean, contex
   }));
 
 /**
- * Has the recipient of a rule asked, again if need be. A target that is a mailbox of the account by now needs nobody's
- * agreement, and one that was and is no more does. 404, 409 `verification_not_needed`, 429.
+ * Requests a mail that asks the recipient of a rule, also a second time. 404, 409 `verification_not_needed`, 429.
+ * - A target that has become a mailbox of the account needs no agreement.
+ * - A target that is no longer a mailbox of the account needs one.
  */
 export const requestVerification = (accountId: string, id: string, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {

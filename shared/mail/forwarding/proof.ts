@@ -6,12 +6,12 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 
 /*
- * What a recipient shows to agree to a rule: the token of a link, or a code that they tell the customer. Both are made
+ * The proof that a recipient agrees to a rule: the token of a link, or a code that they tell the customer. Both are made
  * by the worker that sends them, and only their hashes are kept.
  *
  * Access patterns
- *   what is asked of a rule's recipient   ACCOUNT#<id> / FORWARD_PROOF#<rule id>
- *   which rule a link is about            VERIFICATION#<SHA-256 of its token> / TOKEN
+ *   the proof for a rule's recipient      ACCOUNT#<id> / FORWARD_PROOF#<rule id>
+ *   the rule that a link belongs to       VERIFICATION#<SHA-256 of its token> / TOKEN
  */
 export const proofKey = (accountId: string, ruleId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -25,25 +25,31 @@ export const triesPerCode = 5;
 
 export const StoredProof = z.object({
   rule_id: z.string(),
-  /** Who is asked: a letter goes to them and to nobody else, and only a rule to them follows from it. */
+  /** The recipient. The mail goes to this address only, and the proof counts only for rules to it. */
   target_email: z.string(),
-  /** The rules that the letter tells of: who agrees, agrees to these. */
+  /** The rules that the mail lists. The recipient agrees to all of them. */
   covers: z.array(z.string()),
-  /** `asked`: a mail is to go out; `sending`: one of the workers is at it; `mailed`; `refused`: it cannot be. */
+  /**
+   * The progress of the mail.
+   * - `asked`: it has to be sent.
+   * - `sending`: a worker is sending it.
+   * - `mailed`: it was accepted for delivery.
+   * - `refused`: it cannot be delivered.
+   */
   state: z.enum(["asked", "sending", "mailed", "refused"]),
-  /** Until when a worker that is at it is left to it. */
+  /** The time until which the worker that is sending has the proof to itself. */
   lease_until: z.string(),
   expires_at: z.string(),
   token_hash: z.string().optional(),
   code_hash: z.string().optional(),
   code_expires_at: z.string().optional(),
-  /** How often the code was tried. */
+  /** The number of attempts at the code. */
   tries: z.int(),
   version: z.int(),
 });
 export type StoredProof = z.output<typeof StoredProof>;
 
-/** Which rule a link is about; whether it still is, the rule's proof says. */
+/** The rule that a link belongs to. The rule's proof says whether the link is still valid. */
 export const StoredToken = z.object({ account_id: z.string(), rule_id: z.string() });
 
 export const getProof = (table: Reader, accountId: string, ruleId: string): Promise<StoredProof | undefined> =>
@@ -51,17 +57,20 @@ export const getProof = (table: Reader, accountId: string, ruleId: string): Prom
 
 export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-/** A link's token: 128 random bits. */
+/** Generates a link's token: 128 random bits. */
 export const newToken = (): string => randomBytes(16).toString("base64url");
-/** A code to be typed: six digits. */
+/** Generates a code to type: six digits. */
 export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, "0");
 
 const keptAfterSeconds = 86_400;
 
-/** When the table may forget what has expired; whoever reads it compares the time. */
+/**
+ * The time at which the table may delete an expired item, in seconds. Readers compare `expiresAt` themselves, because
+ * the table may delete late.
+ */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that ask for a new proof of a rule, which is the end of the one before. */
+/** The writes that request a new proof for a rule, in place of the former one. */
 export function askedWrites(
   accountId: string,
   { id: ruleId, target_email }: { id: string; target_email: string },
@@ -87,6 +96,6 @@ export function askedWrites(
   ];
 }
 
-/** The writes that end a proof; none where there is none. */
+/** The writes that delete a proof; none when there is no proof. */
 export const endedWrites = (accountId: string, ruleId: string, proof: StoredProof | undefined): Write[] =>
   proof === undefined ? [] : [{ delete: proofKey(accountId, ruleId), if: { version: proof.version } }];

@@ -9,7 +9,7 @@ import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
 
 type Place = { table: Reader; accountId: string; now: Date };
 
-/** What their recipients were asked goes with rules. */
+/** Deletes the proofs together with their rules. */
 const withProofs =
   ({ table, accountId, now }: Place): WithThem<StoredRule> =>
   async (gone) => {
@@ -20,11 +20,11 @@ const withProofs =
     };
   };
 
-/** What deletes the first few rules of a scope that goes; `isAll` when there are no more. */
+/** Plans the deletion of the first few rules of a scope that is being deleted; `isAll` when no others are left. */
 export const planRulePurge = (place: Place, scope: MailScope): Promise<Purge> =>
   planScopedPurge(rules, place, scope, withProofs(place));
 
-/** Deletes a rule: no copies go out from then on, and its link and code are of no use. 404. */
+/** Deletes a rule. No copies are sent from then on, and its link and code stop working. 404. */
 export async function deleteRule(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {

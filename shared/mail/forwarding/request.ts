@@ -7,12 +7,12 @@ import { ruleKind, ruleView, type StoredRule } from "./rule.ts";
 
 type Planned = { rule: StoredRule; writes: Write[]; changes: Change[] };
 
-/** When a link that is asked for now ends. */
+/** The expiry of a link that is requested at a time. */
 const expiryOf = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
 
 /**
- * What has a mail sent to the recipient of a rule, with a new link and code: the ones before are of no use from then
- * on. The worker sends it, by the change that is recorded. 429.
+ * Plans a mail to the recipient of a rule, with a new link and code; the former ones stop working. The worker sends the
+ * mail when it gets the recorded change. 429.
  */
 export async function planRequest(table: Reader, accountId: string, rule: StoredRule, now: Date): Promise<Planned> {
   const planned = await planRequestIfDue(table, accountId, rule, now);
@@ -23,7 +23,7 @@ export async function planRequest(table: Reader, accountId: string, rule: Stored
 const retryIn = ({ waitMs }: Wait): string =>
   `ask for one by forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
-/** As `planRequest`, but when the address was written to enough, it says for how long. */
+/** Like `planRequest`, but gives the time to wait when a limit on mails is reached. */
 async function planRequestIfDue(
   table: Reader,
   accountId: string,
@@ -51,8 +51,8 @@ async function planRequestIfDue(
 }
 
 /**
- * What a rule to a new target waits for. Where the address was written to enough no mail goes out: a later one tells
- * of all rules of the account that wait for it.
+ * Plans the verification of a rule's new target. If a limit on mails is reached, no mail is sent; a later mail to the
+ * address lists all rules of the account that wait for it.
  */
 export async function planNewTarget(
   table: Reader,

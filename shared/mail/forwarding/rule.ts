@@ -9,7 +9,7 @@ import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } fr
 /*
  * Access patterns
  *   forwarding rules of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#forwarding
- *   where the rules of a scope send copies                            ACCOUNT#<id> / FORWARD#<scope type>#<scope id>#<id>
+ *   the targets of the rules of a scope                               ACCOUNT#<id> / FORWARD#<scope type>#<scope id>#<id>
  */
 const prefix = "FORWARD";
 export const placeKey = (accountId: string, scope: MailScope, ruleId = ""): Key =>
@@ -50,17 +50,20 @@ export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 export const StoredRule = ForwardingRule.extend({
   verification_state: State.exclude(["expired"]),
-  /** Of an internal one: the domain of the account that its target is in, and not one that gets its name later. */
+  /**
+   * For an `internal` rule: the id of the account's domain that the target is in. A later domain with the same name
+   * does not count.
+   */
   target_domain_id: z.string().optional(),
   version: z.int(),
 });
 export type StoredRule = z.output<typeof StoredRule>;
 
-/** Where copies go, as mail that comes asks for it: apart from what is listed. */
+/** The target of a rule, in the form that arriving mail looks up. It is stored apart from the listed rule. */
 export const StoredPlace = z.object({
   rule_id: z.string(),
   target_email: z.string(),
-  /** Of an internal one. */
+  /** For an `internal` rule only. */
   target_domain_id: z.string().optional(),
   flows: z.boolean(),
 });
@@ -101,7 +104,7 @@ export const ruleKind = defineKind({
   seenWith: "forwarding.view",
 });
 
-/** A rule as its readers see it at an instant: what nobody agreed to in time has expired. */
+/** The API view of a rule at a time. A rule that nobody agreed to in time is `expired`. */
 export function ruleView(rule: StoredRule, now: Date): ForwardingRule {
   const { verification_state, verification_expires_at } = rule;
   const isLate = verification_expires_at !== null && verification_expires_at <= now.toISOString();
@@ -111,7 +114,7 @@ export function ruleView(rule: StoredRule, now: Date): ForwardingRule {
   });
 }
 
-/** Whether a rule is still to be agreed to by somebody. */
+/** Whether a rule waits for the agreement of this recipient. */
 export const isWaitingFor = (rule: StoredRule, target: string): boolean =>
   rule.target_email === target && rule.verification_state === "pending";
 
@@ -120,7 +123,7 @@ export const scopeOf = ({ scope_type, scope_id }: Pick<StoredRule, "scope_type" 
   id: scope_id,
 });
 
-/** The write that tells mail that comes where copies go by a rule. */
+/** The write that stores a rule's target for arriving mail. */
 export const placeWrite = (accountId: string, rule: StoredRule): Write => ({
   put: {
     ...placeKey(accountId, scopeOf(rule), rule.id),

@@ -28,16 +28,16 @@ import { isWaitingFor, ruleKind, rules, ruleView, type StoredRule } from "./rule
 
 export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
 
-/** Longer than the worker lives. */
+/** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;
 
 type Secrets = { token: string; code: string };
 type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
 
 /**
- * Sends the mail that a rule's recipient is asked by, if one is to go out: with a new link and code, which are nowhere
- * but in it. Called again it sends none, unless it died before it knew that the mail was taken. Rejects when it has to
- * be called again: 503, or while another worker is at it.
+ * Sends the mail that asks a rule's recipient, if one is due, with a new link and code. These exist only in the mail.
+ * - A repeated call sends no second mail, unless the first call failed before it knew that the mail was accepted.
+ * - Rejects when it has to be called again: with 503, or while another worker is sending.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
   const account = await work.table.get(accountKey(accountId), StoredAccount);
@@ -64,8 +64,8 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
 }
 
 /**
- * Keeps the hashes of a new link and code, in place of those before, with who they are for and what they agree to;
- * undefined when no mail is to go out. Throws while another worker is at it.
+ * Stores the hashes of a new link and code, with the recipient and the rules that they are for, in place of the former
+ * ones. Undefined when no mail is due. Throws while another worker is sending.
  */
 async function takeUp(
   accountId: string,
@@ -98,7 +98,7 @@ async function takeUp(
     const known = { account_id: accountId, rule_id: ruleId, ttl: ttlOf(expires_at) };
     return {
       value: { version: version + 1, rule, covered },
-      // Whoever sends the rule's copies elsewhere meanwhile replaces the proof.
+      // A request that changes the rule's target meanwhile replaces the proof, which makes these writes fail.
       writes: [
         { update: proofKey(accountId, ruleId), set, add: { version: 1 }, if: { version, target_email } },
         { put: { ...tokenKey(token_hash), ...known } },
@@ -107,10 +107,10 @@ async function takeUp(
   });
 }
 
-/** How many rules one letter tells of. */
+/** The most rules that one mail lists. */
 const mostCovered = 100;
 
-/** The other rules of the account that wait for the same recipient. */
+/** The account's other rules that wait for the same recipient. */
 async function othersWaiting(table: Table, accountId: string, { id, target_email }: StoredRule): Promise<StoredRule[]> {
   const { rows } = await readRows(table, rules.list(accountId), { skip: 0, take: rules.perAccount });
   return rows.map(rules.parse).filter((rule) => rule.id !== id && isWaitingFor(rule, target_email));
@@ -126,7 +126,7 @@ async function letterFor(
 ) {
   const ids = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
   const domains = await domainsAmong(table, accountId, ids);
-  // Anybody can connect any name: only one that was proved may stand in a letter of ours.
+  // Anybody can connect any name, so our mail shows only names that were proved.
   const names = domains.flatMap(({ name, verified_at }) => (verified_at === null ? [] : [name]));
   return verificationLetter({
     accountName,
@@ -142,7 +142,7 @@ async function letterFor(
   });
 }
 
-/** An address that mail cannot be sent to: nobody there can agree, which the rule says. */
+/** Notes in the rule that its target refuses mail, so that nobody there can agree. */
 function giveUp(accountId: string, { id, target_email }: StoredRule, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",

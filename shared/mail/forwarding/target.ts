@@ -7,16 +7,19 @@ import { readAddress } from "../mailboxes/local-part.ts";
 
 const longest = 254;
 
-/** Special-use names (RFC 6761 and its registry) that a network may have of its own. */
+/** Special-use top-level names (RFC 6761 and its registry) that exist only inside a network. */
 const inside = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
 
-/** What is wrong with a text as an address that mail can be sent to (RFC 5321 §4.1.2, without quoted local parts). */
+/**
+ * The fault of a text as an address for mail (RFC 5321 §4.1.2, without quoted local parts); undefined when there is
+ * none.
+ */
 function faultOf(given: string): string | undefined {
   if (given.trim().length > longest) return `An address has ${longest} characters at most`;
   const read = readAddress(given);
   if (!read) return "Write one address, such as ada@example.com";
   if (/[^\x21-\x7e]/.test(read.local)) return "Only ASCII is possible before the @";
-  // Without % and !, by which old mail servers were told to pass mail on to others.
+  // The characters % and ! are left out, because old mail servers relay mail by them.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
     return "The part before the @ is not one that mail can be sent to";
   }
@@ -25,7 +28,7 @@ function faultOf(given: string): string | undefined {
   return `${read.local}@${read.domain}`.length > longest ? `An address has ${longest} characters at most` : undefined;
 }
 
-/** An address that mail can be sent to, read into its one spelling: lower case, the domain in A-labels. */
+/** The schema of an address for mail; gives its one spelling: lower case, the domain in A-labels. */
 export const TargetEmail = z
   .string()
   .max(1_000)
@@ -39,20 +42,20 @@ export const TargetEmail = z
   })
   .meta({ description: "Where copies are to go: one address.", examples: ["ada@example.com"] });
 
-/** An address of which whoever has it sees that it is theirs, and nobody else can make out whose it is. */
+/** Masks an address: its owner recognises it, and nobody else can tell whose it is. */
 export function maskedAddress(email: string): string {
   const [local = "", domain = ""] = email.split("@");
   return `${local.slice(0, 1)}***@${domain.slice(0, 1)}***.${domain.split(".").at(-1) ?? ""}`;
 }
 
-/** The one person behind spellings of an address: with and without a tag, and at Google with dots or another name. */
+/** Reduces the spellings of an address to one: without a tag and, at Google, without dots and with one domain. */
 function personOf(email: string): string {
   const [local = "", domain = ""] = email.replace(/(?<=.)\+[^@]*(?=@)/, "").split("@");
   const isGoogle = domain === "gmail.com" || domain === "googlemail.com";
   return isGoogle ? `${local.replaceAll(".", "")}@gmail.com` : `${local}@${domain}`;
 }
 
-/** Where it is noted when a person was mailed to, by whichever account. */
+/** The key of the times at which any account mailed a person. */
 export const mailedKey = (email: string): Key => ({
   PK: `MAILED#${createHash("sha256").update(personOf(email)).digest("hex")}`,
   SK: "MAILED",

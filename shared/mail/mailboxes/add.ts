@@ -12,7 +12,7 @@ import { mailboxViewsIn } from "./view.ts";
 
 type Work = { table: Table; secrets: Secrets };
 
-/** The conflict as a caller is told it, naming the mailbox to those who may see it. */
+/** The 409 `address_taken` for a caller. It names the mailbox only if the caller may see it. */
 export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
   const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
   const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
@@ -21,7 +21,7 @@ export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, 
   return new Problem("address_taken", `${what} already.`, extras);
 }
 
-/** The domain as it is now, for one transaction, if it takes mailboxes. 404, 409 `domain_not_ready`. */
+/** Reads the present state of a domain that takes mailboxes, for one transaction. 404, 409 `domain_not_ready`. */
 export async function takingDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
   const domain = await domainById(table, account_id, id);
   if (!domain) throw notFound();
@@ -29,7 +29,7 @@ export async function takingDomain({ account_id, id }: StoredDomain, { table }: 
   return domain;
 }
 
-/** Creates a mailbox with a password nobody has seen. 409 `address_taken`, `domain_not_ready`. */
+/** Creates a mailbox with a generated password, which is revealed later. 409 `address_taken`, `domain_not_ready`. */
 export async function addMailbox(found: StoredDomain, person: Person, context: Context, work: Work): Promise<Mailbox> {
   requireTaking(found);
   const { account_id, id: domain_id } = found;

@@ -16,13 +16,16 @@ const spelled = (given: string): string => given.trim().toLowerCase();
 
 const notAnAddress = "Write an address such as sales@example.com, or its local part";
 
-/** What is wrong with a text as an alias, whatever the domain. */
+/** The fault of a text as an alias in any domain; undefined when there is none. */
 function aliasFault(text: string): string | undefined {
   if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
   return text === anyLocal ? undefined : localPartFault(text);
 }
 
-/** An alias as customers write it: a local part, a whole address, or `*` for all that nobody has. */
+/**
+ * The schema of an alias as customers write it: a local part, a whole address, or `*` for all addresses without a
+ * mailbox.
+ */
 export const AliasText = z
   .string()
   .max(1_000)
@@ -36,7 +39,7 @@ export const AliasText = z
     examples: ["sales"],
   });
 
-/** The local part of an alias in a domain; what is wrong with it as a fault. */
+/** Reads the local part of an alias in a domain, or gives its fault. */
 function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local: string } | { fault: string } {
   const { local, domain } = readAddress(given) ?? { local: given, domain: name };
   if (domain !== name) return { fault: `An alias is in the mailbox's own domain: ${name}` };
@@ -49,7 +52,7 @@ const refused = (member: string, msg: string): InvalidInput =>
 
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
-/** Gives a mailbox another address. 404, 409 `address_taken`, `limit_reached`, `domain_not_ready`, 422. */
+/** Adds an address to a mailbox. 404, 409 `address_taken`, `limit_reached`, `domain_not_ready`, 422. */
 export async function addAlias(
   found: FoundMailbox,
   { alias, is_catch_all }: { alias: string; is_catch_all?: boolean | undefined },
@@ -93,7 +96,7 @@ export async function addAlias(
   }
 }
 
-/** Takes an address from a mailbox, which is free at once. 404. */
+/** Removes an address from a mailbox. The address is free at once. 404. */
 export function removeAlias(found: FoundMailbox, alias: string, context: Context): Promise<void> {
   const read = readAlias(alias, found.domain);
   if ("fault" in read) throw notFound();

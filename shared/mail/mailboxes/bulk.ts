@@ -17,7 +17,7 @@ import { mailboxViews } from "./view.ts";
 
 const text = (description: string) => z.string().max(1_000).meta({ description });
 
-/** One mailbox of many: what is wrong with it is told of it alone. */
+/** One of many mailboxes to create. A fault in it does not fail the others. */
 export const BulkItem = z
   .strictObject({
     local_part: text("The part of the address before the @."),
@@ -56,12 +56,12 @@ export const BulkAnswer = z
   .meta({ id: "MailboxBulkResponse", description: "What came of each mailbox." });
 export type BulkAnswer = z.output<typeof BulkAnswer>;
 
-/** A mailbox that may be created, and its place in the request. */
+/** A mailbox that passed the checks, with its place in the request. */
 type Candidate = { index: number; person: Person };
 
 const Name = personName("A name of a person.");
 
-/** What is wrong with the names of an item; undefined when nothing is. */
+/** The fault of an item's names; undefined when there is none. */
 function nameFault(item: BulkItem): string | undefined {
   for (const member of ["first_name", "last_name"] as const) {
     const issue = Name.safeParse(item[member], { error: inWords }).error?.issues[0];
@@ -70,7 +70,7 @@ function nameFault(item: BulkItem): string | undefined {
   return undefined;
 }
 
-/** What can be told of each item by itself and of those beside it. */
+/** Sorts the items into good and failed ones, by checks that need no reading from the table. */
 function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Failure[] } {
   const seen = new Set<string>();
   const good: Candidate[] = [];
@@ -94,10 +94,13 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Fai
   return { good, failed };
 }
 
-/** Four writes each, and few for all. */
+/** The mailboxes of one transaction: each takes four writes, and the transaction a few more. */
 const mailboxesAtOnce = 23;
 const hashesAtOnce = 4;
-/** When no further transaction is begun: one can take some seconds where many want the same lists, and the gateway waits 29. */
+/**
+ * The time in milliseconds after which no further transaction begins. One can take some seconds when many requests
+ * change the same lists, and the gateway waits for 29 seconds.
+ */
 const budgetMs = 18_000;
 
 type Work = { table: Table; secrets: Secrets };
@@ -106,9 +109,10 @@ type Progress = { made: Made[]; failed: Failure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen in a transaction; what stands in the way of one is told of it
- * alone. When time runs out, what is left is told as not attempted. A keyed request that was cut off finds what it has
- * made. 409 `domain_not_ready`.
+ * Creates many mailboxes of one domain, a few dozen per transaction. 409 `domain_not_ready`.
+ * - A fault in one item is reported for that item only.
+ * - Items that are left when time runs out are reported as `not_attempted`.
+ * - A keyed request that is sent again after an interruption finds the mailboxes that it has created.
  */
 export async function addMailboxes(
   found: StoredDomain,
@@ -125,7 +129,7 @@ export async function addMailboxes(
     if (!isFirst && performance.now() - startedAt >= budgetMs) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
-    // Should somebody have taken one of these addresses since, it is found out which.
+    // If another request has taken one of these addresses meanwhile, `lookUp` finds out which.
     const next = (await createTogether(found, some, logins, context)) ?? (await lookUp(found, some, context));
     progress = {
       made: [...progress.made, ...next.made],
@@ -144,7 +148,7 @@ const notAttempted = ({ index }: Candidate): Failure => ({
   message: "There was no time left for it. Send it again.",
 });
 
-/** Makes a password for each that has none yet. */
+/** Generates a password for each candidate that has none yet. */
 async function addLogins(
   logins: Logins,
   { account_id, id: domain_id }: StoredDomain,
@@ -158,7 +162,10 @@ async function addLogins(
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-/** What of the wanted addresses is there already: made by the same keyed request, which was cut off, or somebody's. */
+/**
+ * Looks up which of the wanted addresses exist. Those that an earlier, interrupted attempt of the same keyed request
+ * created count as made; others are taken.
+ */
 async function lookUp(
   { account_id, id, name }: StoredDomain,
   candidates: readonly Candidate[],
@@ -186,7 +193,9 @@ async function lookUp(
   return progress;
 }
 
-/** Makes all of a few in one transaction; undefined when somebody has one of their addresses meanwhile. */
+/**
+ * Creates some mailboxes in one transaction; undefined when another mailbox has taken one of their addresses meanwhile.
+ */
 async function createTogether(
   found: StoredDomain,
   some: readonly Candidate[],
@@ -218,7 +227,7 @@ async function createTogether(
 
 const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
-/** What came of all, in the order of the request. */
+/** The answer for all items, in the order of the request. */
 async function answerOf(
   { account_id }: StoredDomain,
   made: readonly Made[],
@@ -270,7 +279,7 @@ const rowOf = (mailbox: Mailbox): string[] => [
   mailbox.updated_at,
 ];
 
-/** RFC 4180; a cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/** The CSV options of RFC 4180. A cell that a spreadsheet would read as a formula gets an apostrophe in front. */
 const options = { record_delimiter: "\r\n", escape_formulas: true } as const;
 
 export const csvHeader = (): string => stringify([columns], options);

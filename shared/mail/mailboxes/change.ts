@@ -10,7 +10,7 @@ import { mailboxCore, mailboxViews } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
-/** A mailbox with its domain as they are now, for one transaction. 404. */
+/** Reads the present state of a mailbox and its domain, for one transaction. 404. */
 export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
   const [now, home] = await Promise.all([
     mailboxById(table, domain.account_id, mailbox.id),
@@ -20,7 +20,7 @@ export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table 
   return { mailbox: now, domain: home };
 }
 
-/** The write that makes a mailbox another one, provided it is as it was read. */
+/** The write that changes members of a mailbox, on condition that the mailbox is as it was read. */
 export function becoming(
   { account_id }: Pick<StoredDomain, "account_id">,
   mailbox: StoredMailbox,
@@ -32,7 +32,7 @@ export function becoming(
   return { after, write: { put: { ...mailboxKey(account_id, id), ...after }, if: { id, version } } };
 }
 
-/** Changes members of a mailbox; one that has them already stays as it is. 404, 412. */
+/** Changes members of a mailbox; writes nothing when it has them already. 404, 412, 409 `mailbox_not_ready`. */
 export async function changeMailbox(
   found: FoundMailbox,
   members: { first_name?: string | undefined; last_name?: string | undefined; status?: "active" | "paused" },
@@ -54,7 +54,7 @@ export async function changeMailbox(
   });
 }
 
-/** Only an active mailbox is paused, and only a paused one resumed. */
+/** 409 `mailbox_not_ready` for a change of status, unless the mailbox is active or paused. */
 function requireMovable({ status }: StoredMailbox, given: Record<string, unknown>): void {
   if (given["status"] === undefined || status === "active" || status === "paused") return;
   throw new Problem("mailbox_not_ready", `The mailbox is ${status}.`, { mailbox_status: status });

@@ -17,7 +17,7 @@ import { mailboxCore } from "./view.ts";
 
 type Mover = { table: Reader; commit: Commit; now: () => Date };
 
-/** Deletes a mailbox with its aliases, its password and the grants on it; its addresses are free at once. 404, 412. */
+/** Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. 404, 412. */
 export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
   const { ifMatch } = context;
   const { domain, mailbox } = found;
@@ -27,8 +27,10 @@ export async function deleteMailbox(found: FoundMailbox, context: Context): Prom
 }
 
 /**
- * Takes a mailbox away, and before it the grants on it that are too many for one transaction: should it die between,
- * it is there to be deleted again. With `isExact` only as it was seen. Says whether it was there.
+ * Deletes a mailbox, and says whether it existed.
+ * - Grants on it that do not fit into one transaction are revoked first. After an interruption the mailbox still exists
+ *   and can be deleted again.
+ * - With `isExact`, the mailbox must be unchanged since it was seen.
  */
 export async function dropMailbox(
   accountId: string,
@@ -42,7 +44,7 @@ export async function dropMailbox(
   }
 }
 
-/** Revokes some grants on a mailbox, or takes it away with the last of them. */
+/** Revokes some grants on a mailbox; deletes the mailbox together with the last of them. */
 function dropStep(
   accountId: string,
   seen: StoredMailbox,

@@ -14,7 +14,7 @@ import { mailboxViews } from "./view.ts";
 const chunk = 250;
 const lastOrdinal = 2 ** 33;
 
-/** The rows of a list in their order, a chunk at a time, whatever is added or deleted meanwhile. */
+/** The rows of a list in order, one chunk at a time. Rows may be added or deleted meanwhile. */
 async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
   let from = rowKey(list, 0).SK;
   const to = rowKey(list, lastOrdinal).SK;
@@ -36,7 +36,7 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
 
 const headsAtOnce = 100;
 
-/** Those of some domains that have mailboxes: an empty one costs nothing but a part of a batch. */
+/** The domains that have mailboxes. An empty domain costs only its part of one batch read. */
 async function* inhabited(
   table: Reader,
   accountId: string,
@@ -80,7 +80,10 @@ async function* selected(
   yield named.filter(isWanted).map(({ mailbox }) => mailbox);
 }
 
-/** All mailboxes that a filter leaves and somebody may export, a chunk at a time; memory is that of a chunk. */
+/**
+ * All mailboxes that match a filter and that the asker may export, one chunk at a time, so that only one chunk is in
+ * memory.
+ */
 export async function* eachMailbox(
   accountId: string,
   { search, ...where }: MailboxFilter,

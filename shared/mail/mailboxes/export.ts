@@ -59,7 +59,7 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
   account_id: z.string(),
   requested_by: z.string(),
   filter: Filter,
-  /** What whoever asked may export: what they see is what they get. */
+  /** The permissions of the principal that requested the export. The file has only what they allow. */
   permissions: z.object({ everything: z.boolean(), grants: z.array(HeldGrant) }),
   file_key: z.string().nullable(),
   version: z.int(),
@@ -67,14 +67,17 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
 export type StoredExport = z.output<typeof StoredExport>;
 
 const inlineRows = 500;
-/** An answer is stored for its Idempotency-Key, and an item of the table has 400 KB. */
+/**
+ * The most bytes of CSV in an answer: the answer is stored for its Idempotency-Key, and an item of the table holds at
+ * most 400 KB.
+ */
 const inlineBytes = 200_000;
-/** How often is looked for them while the caller waits; each takes a few round trips and brings 250 mailboxes at most. */
+/** The most chunks that are read while the caller waits. Each takes a few round trips and has at most 250 mailboxes. */
 const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
 
-/** The first mailboxes of an export, and whether those are all. */
+/** The CSV of an export if it is small enough for the answer; otherwise only `isAll: false`. */
 async function firstOf(accountId: string, filter: MailboxFilter, asker: { table: Reader; permissions: Permissions }) {
   const lines = [csvHeader()];
   let [count, looks, bytes] = [0, 0, 0];
@@ -92,13 +95,13 @@ async function firstOf(accountId: string, filter: MailboxFilter, asker: { table:
 const missing = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
 
-/** Whether there is anything in a place that somebody may export. */
+/** Whether the caller may export any mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
   for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
   return false;
 }
 
-/** 422 where a domain or workspace is named that is not there, or nothing of which the caller may export. */
+/** 422 when the filter names a domain or workspace that does not exist, or in which the caller may export nothing. */
 async function requirePlace(accountId: string, filter: MailboxFilter, context: Context): Promise<void> {
   const { domain: ref, workspace_id } = filter;
   const { table, permissions } = context;
@@ -115,7 +118,9 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
   if (!isTheirs) throw missing("workspace_id", noSuchWorkspace);
 }
 
-/** Exports mailboxes: at once when they are few, and otherwise by the worker, which `getExport` tells of. */
+/**
+ * Exports mailboxes: in the answer when they are few; otherwise the worker does, and `getExport` reports its progress.
+ */
 export async function exportMailboxes(
   accountId: string,
   filter: MailboxFilter,
@@ -173,10 +178,10 @@ const viewOf = ({ id, status, row_count, created_at, finished_at, expires_at }: 
   expires_at,
 });
 
-/** What the file of an export of that time is called. */
+/** The file name of an export that was created at that time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
-/** How an export stands, for who asked for it or may export everything. 404. */
+/** The state of an export, for the principal that requested it or one that may export the whole account. 404. */
 export async function getExport(
   accountId: string,
   id: string,

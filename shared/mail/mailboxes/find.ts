@@ -22,7 +22,7 @@ export async function mailboxById(table: Reader, accountId: string, id: string):
 
 export type FoundMailbox = { mailbox: StoredMailbox; domain: StoredDomain };
 
-/** The mailbox that an id or its own address stands for, with its domain; undefined when the account has none. */
+/** The mailbox with this id or primary address, with its domain; undefined when the account has none. */
 export async function mailboxByRef(table: Reader, accountId: string, ref: string): Promise<FoundMailbox | undefined> {
   const address = readAddress(ref);
   if (!address) {
@@ -37,7 +37,7 @@ export async function mailboxByRef(table: Reader, accountId: string, ref: string
   return mailbox && { mailbox, domain };
 }
 
-/** What a mailbox is and is inside of, for grants narrowed to that. */
+/** The scopes of a mailbox: the mailbox itself, its domain and its workspace. Grants can be narrowed to any of them. */
 export const scopesOfMailbox = ({ mailbox, domain }: FoundMailbox): Scope[] => [
   { type: "mailbox", id: mailbox.id },
   ...scopesOfDomain(domain),

@@ -21,8 +21,8 @@ type Searched = { local_part: string; first_name: string; last_name: string };
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /**
- * Whether a mailbox of a domain has a text in its address, in either form of that, or in a name; a whole address is
- * that of one mailbox. Case, width and composition make no difference.
+ * Whether the search text is part of a mailbox's address, in A-labels or Unicode, or of its person's name. A whole
+ * address matches only that very address. Case, width and composition make no difference.
  */
 export function isFound({ local_part, first_name, last_name }: Searched, domain: string, search: string): boolean {
   const address = readAddress(search);
@@ -34,7 +34,7 @@ export function isFound({ local_part, first_name, last_name }: Searched, domain:
   );
 }
 
-/** What narrows a list of mailboxes; all that is given must hold. */
+/** The filters of a list of mailboxes; a mailbox must match all that are given. */
 export const mailboxQuery = {
   domain: DomainRef.optional().meta({ description: "Only the mailboxes of this domain, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "Only the mailboxes of this workspace's domains." }),
@@ -49,10 +49,15 @@ export const mailboxQuery = {
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 
 const searchLimit = 20_000;
-/** How many domains a principal of some of them, or a workspace, may have for their mailboxes to be listed together. */
+/**
+ * The most domains whose mailboxes are listed together, for a workspace or for a principal that sees only some domains.
+ */
 const domainLimit = 2_000;
 
-/** A page of the mailboxes the principal sees, oldest first; by domain for a workspace and for who sees only some. */
+/**
+ * A page of the mailboxes the principal sees, oldest first. For a workspace, or a principal that sees only part of the
+ * account, they are grouped by domain.
+ */
 export async function listMailboxes(
   accountId: string,
   { page, page_size, ...filter }: PageQuery & MailboxFilter,
@@ -64,13 +69,15 @@ export async function listMailboxes(
     const items = await mailboxViews(context.table, accountId, rows);
     const isIn = ({ workspace_id }: Mailbox) =>
       filter.workspace_id === undefined || workspace_id === filter.workspace_id;
-    // A domain went, or moved to another workspace.
+    // A domain was deleted, or moved to another workspace, so the page has to be read again.
     if (items.filter(isIn).length < rows.length) throw new ListChanged();
     return { items, total };
   });
 }
 
-/** The mailboxes of ranks `skip` to `skip + take − 1` among those that a filter leaves and the principal sees. */
+/**
+ * The mailboxes with ranks `skip` to `skip + take − 1` among those that match the filter and that the principal sees.
+ */
 async function selectMailboxes(
   moment: Moment,
   accountId: string,
@@ -116,7 +123,7 @@ async function byAddress(
   return { rows: rows.slice(skip, skip + take), total: rows.length };
 }
 
-/** All mailboxes that the principal may see: of the account, of one domain, or of a workspace's domains. */
+/** The sources of all mailboxes that the principal sees: of the account, of one domain, or of a workspace's domains. */
 async function sourcesOf(
   moment: Moment,
   accountId: string,

@@ -5,7 +5,9 @@ import { readName } from "../../domains/name.ts";
 
 const longestLocal = 64;
 
-/** What is wrong with a text as the part of an address before the @; undefined when nothing is. Case makes no difference. */
+/**
+ * The fault of a text as the part of an address before the @; undefined when there is none. Case makes no difference.
+ */
 export function localPartFault(given: string): string | undefined {
   const local = given.trim().toLowerCase();
   if (local === "") return "The local part is empty";
@@ -30,16 +32,16 @@ const checked = (fault: (given: string) => string | undefined, tidy: (given: str
     })
     .overwrite(tidy);
 
-/** The part of an address before the @, in lower case. */
+/** The schema of the part of an address before the @; gives it in lower case. */
 export const LocalPart = checked(localPartFault, (given) => given.trim().toLowerCase()).meta({
   description:
     "The part of the address before the @: 1 to 64 letters, digits, dots, hyphens and underscores. Upper case is folded.",
   examples: ["ada.lovelace"],
 });
 
-/** An address as its two parts, in their one spelling; undefined when it is none. */
+/** Splits an address into its two parts, each in its one spelling; undefined when the text is no address. */
 export function readAddress(given: string): { local: string; domain: string } | undefined {
-  // What is stored under an address is asked for in UTF-8.
+  // The table's keys are UTF-8, which cannot hold an unpaired surrogate.
   const text = given.isWellFormed() ? given.trim() : "";
   const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(text) ?? [];
   const read = readName(domain);
@@ -49,7 +51,7 @@ export function readAddress(given: string): { local: string; domain: string } | 
 const refFault = (given: string): string | undefined =>
   Id.safeParse(given).success || readAddress(given) ? undefined : "Write a mailbox's id, or its address";
 
-/** A mailbox by its id or its address. */
+/** The schema of a reference to a mailbox: its id or its address. */
 export const MailboxRef = checked(refFault, (given) => {
   const read = readAddress(given);
   return read ? `${read.local}@${read.domain}` : given.toLowerCase();

@@ -12,7 +12,7 @@ import type { Item } from "../../table/writes.ts";
 import type { FoundMailbox } from "./find.ts";
 import { StoredMailbox, mailboxKey, mailboxesIn, mailboxesOf } from "./mailbox.ts";
 
-/** The mailboxes of rows, without those that are not there. */
+/** Parses rows into mailboxes, and leaves out missing rows. */
 export const mailboxesOfRows = (rows: readonly (Item | undefined)[]): StoredMailbox[] =>
   rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
 
@@ -29,7 +29,7 @@ export async function mailboxesAmong(
 
 const Reference = z.object({ mailbox_id: z.string() });
 
-/** The mailboxes that rows of a domain's list stand for, in their order. */
+/** The mailboxes that the rows of a domain's list refer to, in the order of the rows. */
 export const mailboxesReferred = (table: Reader, accountId: string, rows: readonly Item[]): Promise<StoredMailbox[]> =>
   mailboxesAmong(
     table,
@@ -38,8 +38,8 @@ export const mailboxesReferred = (table: Reader, accountId: string, rows: readon
   );
 
 /**
- * The mailboxes that grants of a capability name one by one and nothing wider covers, with their domains: those of
- * `among`, or whichever they are.
+ * The mailboxes, with their domains, that grants of a capability name directly and that no wider grant covers. With
+ * `among`, only those in these domains.
  */
 export async function mailboxesNamed(
   accountId: string,
@@ -57,11 +57,11 @@ export async function mailboxesNamed(
   });
 }
 
-/** All mailboxes of an account. */
+/** The source of all mailboxes of an account. */
 export const accountSources = (moment: Moment, accountId: string): Promise<Source<StoredMailbox>[]> =>
   moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
-/** The mailboxes of domains, one domain after the other. */
+/** The sources of the mailboxes of domains, one source per domain. */
 export const domainSources = (
   moment: Moment,
   table: Reader,
@@ -75,7 +75,10 @@ export const domainSources = (
     })),
   );
 
-/** The mailboxes that grants name one by one, where nothing wider covers them: no source where grants name none. */
+/**
+ * The source of the mailboxes that grants name directly and that no wider grant covers; no source when grants name
+ * none.
+ */
 export async function singleSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,

@@ -8,13 +8,13 @@ import { rowKey, type List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 
 /*
- * An address belongs to a domain of the account, by the domain's id: nothing of a domain that changes hands is found
- * under its name again.
+ * An address is stored under the id of its domain, not the name: after a domain moves to another account, none of the
+ * former addresses is found under its name.
  *
  * Access patterns
  *   mailboxes of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes
- *   mailboxes of a domain, oldest first: references                           ACCOUNT#<id> / LIST#domain/<id>/mailboxes
- *   whose an address of a domain is                                           ACCOUNT#<id> / ADDRESS#<domain id>#<local part>
+ *   mailboxes of a domain, oldest first (references)                          ACCOUNT#<id> / LIST#domain/<id>/mailboxes
+ *   the mailbox that has an address of a domain                               ACCOUNT#<id> / ADDRESS#<domain id>#<local part>
  */
 export const mailboxesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "mailboxes" });
 export const mailboxesIn = (accountId: string, domainId: string): List => ({
@@ -25,14 +25,14 @@ export const addressKey = (accountId: string, domainId: string, local: string): 
   PK: `ACCOUNT#${accountId}`,
   SK: `ADDRESS#${domainId}#${local}`,
 });
-/** Where the mailbox with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The row key of the mailbox with this id. An id of another kind gives an ordinal that no mailbox ever gets. */
 export const mailboxKey = (accountId: string, id: string): Key =>
   rowKey(mailboxesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The local part under which a domain's catch-all stands. */
+/** The local part under which a domain's catch-all is stored. */
 export const anyLocal = "*";
 
-/** Whose an address is: a mailbox's, by what name of its. */
+/** The owner of an address: a mailbox, with the kind of address that it is for the mailbox. */
 export const StoredAddress = z.object({
   kind: z.enum(["mailbox", "alias", "catch_all"]),
   mailbox_id: z.string(),
@@ -50,7 +50,7 @@ export const Alias = z
   })
   .meta({ id: "MailboxAlias", description: "Another address of a mailbox." });
 
-/** What of a mailbox is its own, and not of where it is. */
+/** The members of a mailbox that do not depend on the workspace of its domain. */
 const MailboxCore = z.object({
   id: Id.meta({ description: "The mailbox's id." }),
   domain_id: Id.meta({ description: "The domain it is in." }),
@@ -80,15 +80,18 @@ export const Mailbox = MailboxCore.extend({
 });
 export type Mailbox = z.output<typeof Mailbox>;
 
-/** How a mailbox is logged in to. The sealed copy is there until it was revealed. */
+/** The login of a mailbox. The sealed copy of the password exists until it is revealed. */
 const Login = z.object({ hash: z.string(), tag: z.string(), sealed: z.string().optional() });
 export type Login = z.output<typeof Login>;
 
-/** A mailbox as it is stored, without what is its domain's. Kept short: a row of up to 1 KB costs half of a longer one. */
+/**
+ * A stored mailbox, without the members of its domain. It is kept short: a row of up to 1 KB costs half as much as a
+ * longer one.
+ */
 export const StoredMailbox = z.object({
   id: z.string(),
   domain_id: z.string(),
-  /** Its place in its domain's list. */
+  /** The position of the mailbox in its domain's list. */
   place: z.int(),
   local_part: z.string(),
   first_name: z.string(),
@@ -101,7 +104,7 @@ export const StoredMailbox = z.object({
   login: Login,
   created_at: z.string(),
   updated_at: z.string(),
-  /** The keyed request that made it, for one that was cut off and is sent again. */
+  /** The keyed request that created the mailbox, so that the request finds it when sent again after an interruption. */
   made_by: z.string().optional(),
   version: z.int(),
 });
@@ -116,5 +119,5 @@ export const mailboxKind = defineKind({
 
 /** Ten gibibytes. */
 export const defaultQuotaBytes = 10 * 2 ** 30;
-/** All go in one transaction with their mailbox. */
+/** The most aliases of a mailbox: all are deleted in one transaction with it. */
 export const aliasLimit = 30;

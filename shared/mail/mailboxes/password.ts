@@ -15,11 +15,11 @@ const cost = { memory: 19_456, passes: 2, parallelism: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 
-/** Nothing that looks like something else in any font: no 0 and O, no 1, l and I. */
+/** No characters that look alike in some fonts: no 0 and O, no 1, l and I. */
 const alphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const passwordLength = 20;
 
-/** A password of 20 random characters: some 116 bits. */
+/** Generates a password of 20 random characters: some 116 bits. */
 export const newPassword = (): string =>
   Array.from({ length: passwordLength }, () => alphabet.charAt(randomInt(alphabet.length))).join("");
 
@@ -45,10 +45,13 @@ export async function hashPassword(password: string): Promise<string> {
 
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
-/** A hash that no password has, of the usual cost: checking against it takes as long as against a real one. */
+/**
+ * A hash that matches no password and has the usual cost, so that a check against it takes as long as against a real
+ * one.
+ */
 export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${"A".repeat(22)}$${"A".repeat(43)}`;
 
-/** Whether a password is the one of a hash. Takes as long for one that is as for one that is not. */
+/** Whether a password matches a hash. Takes equally long for a match and a mismatch. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, memory = "", passes = "", parallelism = "", salt = "", expected = ""] = phc.exec(hash) ?? [];
   if (expected === "") throw new Error("A stored password hash is not one.");
@@ -58,15 +61,15 @@ export async function isPassword(password: string, hash: string): Promise<boolea
 }
 
 /**
- * What finds the one hash worth checking among several, under a key of the account's own: without the key it tells
- * nothing of the password. 64 bits.
+ * A 64-bit tag by which a login finds the one hash to check among several. It is keyed with the account's own key, and
+ * reveals nothing about the password without the key.
  */
 export const passwordTag = (key: Buffer, password: string): string =>
   createHmac("sha256", key).update(password.normalize("NFC")).digest("hex").slice(0, 16);
 
 /*
  * Access patterns
- *   what an account's passwords are tagged with, sealed   ACCOUNT#<id> / LOGIN_KEY
+ *   the sealed key for an account's password tags         ACCOUNT#<id> / LOGIN_KEY
  */
 const keyOf = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LOGIN_KEY" });
 
@@ -77,7 +80,7 @@ const kept = new Map<string, Promise<Buffer>>();
 
 type LoginServices = { table: Table; secrets: Secrets };
 
-/** The key that an account's passwords are tagged with: made at first, opened once a process. 503. */
+/** The key for an account's password tags. It is created at the first use, and opened once per process. 503. */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
   if (known) return known;
@@ -97,7 +100,7 @@ async function openOrMake(accountId: string, { table, secrets }: LoginServices):
   const sealed = await secrets.seal(made.toString("base64"), context);
   const put = await table.attempt({ put: { ...keyOf(accountId), sealed }, if: "absent" });
   if (put.done) return made;
-  // Somebody else made one meanwhile.
+  // Another request created the key meanwhile.
   const theirs = await table.get(keyOf(accountId), Stored);
   if (!theirs) throw new Error("the login key was there and is gone");
   return Buffer.from(await secrets.open(theirs.sealed, context), "base64");
@@ -106,8 +109,8 @@ async function openOrMake(accountId: string, { table, secrets }: LoginServices):
 type Place = { account_id: string; domain_id: string; local_part: string };
 
 /**
- * What a mailbox's sealed password is bound to: its account and its address, which no other mailbox has while it is
- * there. Hashed, as AWS logs it.
+ * The encryption context of a mailbox's sealed password: its account and its address, which no other mailbox has while
+ * this one exists. The address is hashed because AWS logs the context.
  */
 export const sealContext = ({ account_id, domain_id, local_part }: Place): Record<string, string> => ({
   account_id,
@@ -115,7 +118,7 @@ export const sealContext = ({ account_id, domain_id, local_part }: Place): Recor
   purpose: "mailbox_password",
 });
 
-/** A new password nobody has seen: its hash, and a sealed copy to be revealed once. 503. */
+/** Generates a password: its hash, and a sealed copy that is revealed once. 503. */
 export async function newLogin(mailbox: Place, work: LoginServices): Promise<Login> {
   const password = newPassword();
   const [hash, sealed, key] = await Promise.all([

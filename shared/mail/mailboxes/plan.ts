@@ -15,10 +15,10 @@ import {
 } from "./mailbox.ts";
 import { mailboxCore } from "./view.ts";
 
-/** Who gets a mailbox. */
+/** The person that gets a mailbox, with its local part. */
 export type Person = { local_part: string; first_name: string; last_name: string };
 
-/** An address that somebody has. */
+/** Thrown when another mailbox has the address. */
 export class AddressTaken extends Error {
   readonly local: string;
   readonly mailboxId: string;
@@ -29,7 +29,7 @@ export class AddressTaken extends Error {
   }
 }
 
-/** The write that gives an address of a domain to a mailbox; throws `AddressTaken` when somebody has it. */
+/** The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has it. */
 export const addressWrite = (
   { account_id, id }: Pick<StoredDomain, "account_id" | "id">,
   local: string,
@@ -40,7 +40,7 @@ export const addressWrite = (
   orElse: (found) => new AddressTaken(local, found["mailbox_id"] ?? ""),
 });
 
-/** The write that counts mailboxes into a domain as it was read, and out of it. */
+/** The write that adds `by` to a domain's count of mailboxes, on condition that the domain is as it was read. */
 export const mailboxCountWrite = ({ account_id, id, version }: StoredDomain, by: number): Write => ({
   update: domainKey(account_id, id),
   add: { mailbox_count: by, version: 1 },
@@ -49,7 +49,7 @@ export const mailboxCountWrite = ({ account_id, id, version }: StoredDomain, by:
 
 const takingStatuses = new Set(["active", "degraded", "pending_delegation"]);
 
-/** 409 `domain_not_ready` where a domain takes no mailboxes. */
+/** 409 `domain_not_ready` when a domain takes no mailboxes. */
 export function requireTaking({ name, status, is_open }: StoredDomain): void {
   if (is_open && takingStatuses.has(status)) return;
   throw notReady(status, `${name} is ${status}: it takes no mailboxes.`);
@@ -63,7 +63,10 @@ type Heads = readonly [all: ListState, inDomain: ListState];
 export const mailboxHeads = async (table: Reader, { account_id, id }: Pick<StoredDomain, "account_id" | "id">) =>
   (await readHeads(table, [mailboxesOf(account_id), mailboxesIn(account_id, id)])) as [ListState, ListState];
 
-/** New mailboxes of a domain as it was read, all or none, with one update of each list. Throws `AddressTaken`. */
+/**
+ * Plans new mailboxes of a domain, all or none, with one update of each list. The domain must be as it was read. Throws
+ * `AddressTaken`.
+ */
 export function planMailboxes(
   [all, inDomain]: Heads,
   domain: StoredDomain,

@@ -39,8 +39,8 @@ const shownAlready = (): Problem =>
   new Problem("secret_already_shown", "The password was revealed before. Make a new one by mailboxes.rotate_password.");
 
 /**
- * The password of a mailbox, once: whoever claims the sealed copy, which is destroyed by that, gets it. 409
- * `secret_already_shown`.
+ * Reveals the password of a mailbox once. The sealed copy is destroyed in the same transaction, so only one caller gets
+ * the password. 409 `secret_already_shown`.
  */
 export async function revealCredentials(
   found: FoundMailbox,
@@ -50,7 +50,7 @@ export async function revealCredentials(
   const { mailbox: seen, domain } = found;
   const { sealed } = seen.login;
   if (sealed === undefined) throw shownAlready();
-  // Opened before it is claimed: a seal that cannot be opened now is not lost.
+  // The seal is opened before the copy is destroyed, so that a failure to open it does not lose the password.
   const password = await secrets.open(sealed, sealContext({ ...seen, account_id: domain.account_id }));
   return context.commit(async () => {
     const { mailbox, domain: home } = await currentMailbox(found, context);
@@ -87,7 +87,7 @@ export const Rotated = z
   })
   .meta({ id: "MailboxPasswordRotation", description: "The mailbox has a new password, to be revealed once." });
 
-/** Gives a mailbox a new password, to be revealed once; the old one does not work any more. 404, 503. */
+/** Gives a mailbox a new password, which can be revealed once. The old one stops working. 404, 503. */
 export async function rotatePassword(
   found: FoundMailbox,
   context: Context,

@@ -16,7 +16,7 @@ const permissionsOf = ({ everything, grants }: StoredExport["permissions"]): Per
 
 const progressEvery = 5_000;
 
-/** The lines of an export as bytes, noting its progress at first and now and then. */
+/** The lines of an export as bytes. Stores the progress at the start and every 5,000 rows. */
 async function* content(stored: StoredExport, table: Table, counted: { rows: number }): AsyncGenerator<Buffer> {
   const { account_id, id, filter } = stored;
   yield Buffer.from(csvHeader());
@@ -30,13 +30,16 @@ async function* content(stored: StoredExport, table: Table, counted: { rows: num
     await table.attempt({
       update: exportKey(account_id, id),
       set: { row_count: noted, status: "running" },
-      // Another worker that had it too may have done it meanwhile.
+      // Another worker with the same export may have finished it meanwhile.
       if: { id, version: stored.version },
     });
   }
 }
 
-/** Makes the file of an export; one that is made already stays. Done again after a failure it begins anew. */
+/**
+ * Writes the file of an export. Does nothing when the export is done already; after a failure it starts from the
+ * beginning.
+ */
 export async function runExport(
   accountId: string,
   id: string,

@@ -8,7 +8,7 @@ import type { Mailbox, StoredMailbox } from "./mailbox.ts";
 
 type Home = Pick<StoredDomain, "id" | "name">;
 
-/** What of a mailbox is its own, as its readers see it. */
+/** The API view of a mailbox, without its workspace. */
 export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
   id: mailbox.id,
   domain_id: domain.id,
@@ -26,7 +26,10 @@ export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
 
 const Named = StoredWorkspace.pick({ id: true, name: true });
 
-/** Mailboxes of one account as their readers see them, without those whose domain is gone meanwhile. Two more round trips. */
+/**
+ * The API views of mailboxes of one account. A mailbox whose domain was deleted meanwhile is left out. Takes two more
+ * round trips.
+ */
 export async function mailboxViews(
   table: Reader,
   accountId: string,
@@ -36,7 +39,7 @@ export async function mailboxViews(
   return mailboxViewsIn(await domainsAmong(table, accountId, domainIds), table, accountId, mailboxes);
 }
 
-/** As `mailboxViews`, in domains that were read already. One more round trip. */
+/** Like `mailboxViews`, with domains that were read already. Takes one more round trip. */
 export async function mailboxViewsIn(
   homes: readonly StoredDomain[],
   table: Reader,

@@ -8,7 +8,7 @@ import { domainCountWrite } from "../../workspaces/workspace.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * The list as it takes one more for a scope, and what fails the transaction once that scope is gone. 409
+ * The state of the list for one more entry, and the writes that fail the transaction once the scope is deleted. 409
  * `limit_reached`, `domain_not_ready`, 422.
  */
 export async function placeFor<T extends Scoped>(
@@ -29,7 +29,7 @@ export async function placeFor<T extends Scoped>(
 
 async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {
   if (type === "account") return [];
-  // It changes the workspace's version: a deletion that goes on meanwhile looks again for what is to go with it.
+  // This raises the workspace's version, so that a concurrent deletion reads the entries to delete again.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   const domain = await domainById(table, accountId, id);
   if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);

@@ -15,31 +15,34 @@ import { findWorkspace } from "../../workspaces/workspace.ts";
 
 /*
  * Access patterns
- *   what applies to a scope   ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
+ *   entries for a scope       ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
  */
 
 export const MailScopeType = z.enum(["account", "workspace", "domain"]);
 
-/** What something applies to: the mail of the account, of a workspace, or of a domain. */
+/** The scope of an entry: the mail of the account, of a workspace or of a domain. */
 export type MailScope = { type: z.output<typeof MailScopeType>; id: string };
 
-/** Where something stands among what applies to its scope; with no id, where those begin. */
+/** The key of an entry among those of its scope; without an id, the prefix of all of them. */
 export const scopeKey = (accountId: string, prefix: string, { type, id }: MailScope, ownId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `${prefix}#${type}#${id}#${ownId}`,
 });
 
-/** No id of anything: stands in where there is none. */
+/** An id that nothing has, in place of a missing one. */
 const nothing = "00000000-0000-8000-8000-000000000000";
 
-/** The scopes that a domain's mail is in, widest first; of a domain that is not there, scopes that nothing applies to. */
+/**
+ * The scopes that a domain's mail is in, widest first. Without a domain, its two scopes have an id that nothing has, so
+ * that lookups find nothing.
+ */
 export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): MailScope[] => [
   { type: "account", id: accountId },
   { type: "workspace", id: domain?.workspace_id ?? nothing },
   { type: "domain", id: domain?.id ?? nothing },
 ];
 
-/** What something that applies to a scope is inside of, for grants narrowed to that; itself first. */
+/** The scopes of grants that cover an entry: the entry itself first, then the place that it is for. */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
   { id, scope_type, scope_id }: Scoped,
@@ -53,28 +56,28 @@ export const scopesOfScoped = (
 export type Scoped = { id: string; scope_type: MailScope["type"]; scope_id: string };
 
 /**
- * Things of an account that each apply to a scope: they stand in a list, and beside it by their scope, where they are
- * looked up when mail comes or goes.
+ * A kind of entries that each apply to a scope. An entry is stored in a list, and a second time under its scope, where
+ * it is looked up when mail arrives or is sent.
  */
 export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";
-  /** Several of them, for people. */
+  /** The plural for messages. */
   noun: string;
   view: Capability;
   list: (accountId: string) => List;
-  /** What the sort keys by scope begin with. */
+  /** The prefix of the sort keys by scope. */
   prefix: string;
   parse: (row: Item) => T;
-  /** How many one scope can have: all of them are looked at when mail comes or goes. */
+  /** The most entries of one scope. All of them are read when mail arrives or is sent. */
   perScope: number;
   perAccount: number;
 };
 
-/** Where the one with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The row key of the entry with this id. An id of another kind gives an ordinal that no entry ever gets. */
 export const scopedKey = <T extends Scoped>({ list }: Family<T>, accountId: string, id: string): Key =>
   rowKey(list(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The one with this id; undefined when the account has none. */
+/** The entry with this id; undefined when the account has none. */
 export async function scopedById<T extends Scoped>(
   family: Family<T>,
   table: Reader,
@@ -86,7 +89,7 @@ export async function scopedById<T extends Scoped>(
   return thing?.id === id ? thing : undefined;
 }
 
-/** The one with this id with what it is inside of; undefined when the account has none. */
+/** The entry with this id and the scopes of grants that cover it; undefined when the account has none. */
 export async function locateScoped<T extends Scoped>(
   family: Family<T>,
   table: Reader,
@@ -99,7 +102,7 @@ export async function locateScoped<T extends Scoped>(
   return { id, scopes: scopesOfScoped(family.type, thing, domain?.workspace_id), thing };
 }
 
-/** The one whose id is the named member of a route's path. */
+/** The entry whose id is the named member of a route's path. */
 export const scopedInPath = <T extends Scoped, N extends string>(
   family: Family<T>,
   name: N,
@@ -109,7 +112,7 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });
 
-/** The members of a body that say what something applies to; with neither of them, to the whole account. */
+/** The members of a body that give the scope of an entry; without both, it is the whole account. */
 export const scopeMembers = {
   domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
@@ -118,7 +121,7 @@ export const scopeMembers = {
 type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefined };
 type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
-/** What the body of a route narrows something to: a domain, a workspace, or nothing, which is the account. */
+/** The scope that the body of a route gives: a domain, a workspace, or the account when it gives neither. */
 export const scopeInBody: Subject<ScopeInput, MailScope> = {
   within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],
@@ -135,7 +138,7 @@ export const scopeInBody: Subject<ScopeInput, MailScope> = {
   },
 };
 
-/** 422 for a body that names a domain and a workspace. */
+/** 422 for a body that names both a domain and a workspace. */
 export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
   if (domain === undefined || workspace_id === undefined) return;
   const msg = "Give either a domain or a workspace";

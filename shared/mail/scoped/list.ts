@@ -5,7 +5,7 @@ import type { Context } from "../../http/route.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import { type Family, type Scoped, scopesOfScoped } from "./family.ts";
 
-/** A page of those the principal sees that `keep` keeps, oldest first. */
+/** A page of the entries that the principal sees and that `keep` accepts, oldest first. */
 export async function listScoped<T extends Scoped>(
   family: Family<T>,
   accountId: string,

@@ -12,12 +12,12 @@ export type Purge = Planned & { isAll: boolean };
 const atOnce = 8;
 const grantsAtOnce = 10;
 
-/** What else goes with some of a family, and how that is recorded. */
+/** Plans what is deleted together with some entries, and the changes to record. */
 export type WithThem<T> = (things: readonly T[]) => Promise<Planned> | Planned;
 
 /**
- * What removes some of a family with the grants on them: at first some of the grants alone where these are many, with
- * `isAll` false, as all of it has to be done again then. Those that changed since they were read fail the transaction.
+ * Plans the deletion of some entries with the grants on them. If there are many grants, it revokes only some of them,
+ * and `isAll` is false: the caller has to plan again. An entry that changed since it was read fails the transaction.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,
@@ -46,7 +46,7 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
   };
 }
 
-/** What removes the first few of a family that apply to a scope that goes; `isAll` when there are no more. */
+/** Plans the deletion of the first few entries of a scope that is being deleted; `isAll` when no others are left. */
 export async function planScopedPurge<T extends Scoped & { version: number }>(
   family: Family<T>,
   place: { table: Reader; accountId: string; now: Date },
@@ -61,7 +61,7 @@ export async function planScopedPurge<T extends Scoped & { version: number }>(
   const things = items.flatMap((item) => (item ? [family.parse(item)] : []));
   const planned = await planScopedRemoval(family, place, things, withThem);
   const isThere = new Set(things.map(({ id }) => id));
-  // Of one that is gone already, should there be any: else it would be found for ever.
+  // A key whose entry is gone is deleted too, because it would otherwise be found again and again.
   const left = ids
     .filter((id) => !isThere.has(id))
     .map((id): Write => ({ delete: scopeKey(accountId, family.prefix, scope, id) }));

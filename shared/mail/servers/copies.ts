@@ -4,10 +4,10 @@ import { isSameScope, placesOf } from "../forwarding/loops.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
 
-/** A copy of a mail: for a mailbox of the account by its id, or for an address elsewhere. */
+/** A copy of a mail: to a mailbox of the account, with its id, or to an address elsewhere. */
 export type MailCopy = { address: string; mailbox_id: string | null };
 
-/** How often copies are sent on from one mailbox of the account to the next, and how many there are at most. */
+/** The most times that a copy is passed on between mailboxes of the account, and the most copies of one mail. */
 const longestChain = 4;
 const mostCopies = 100;
 
@@ -17,9 +17,9 @@ type Step = { found: FoundMailbox; by: MailScope | undefined };
 type Target = { address: string; by: MailScope; homeId: string | undefined };
 
 /**
- * Where copies of the mail of a mailbox go, by the rules that flow around it, and on from the mailboxes of the account
- * that get one: each address once, and never back to the mailbox itself. A rule sends no copies on of what rules of its
- * own scope brought.
+ * The copies of a mailbox's mail, by the active rules for it, and by those for each mailbox of the account that gets a
+ * copy. Each address gets one copy; the mailbox itself gets none. A rule does not pass on a copy that a rule of the
+ * same scope made.
  */
 export async function copiesOf(table: Reader, accountId: string, first: FoundMailbox): Promise<MailCopy[]> {
   const mailboxes = new Map([[first.mailbox.id, first]]);
@@ -53,8 +53,9 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
 }
 
 /**
- * Where a copy goes. What was a mailbox of the account stays in the domain that it was in; whoever agreed elsewhere is
- * elsewhere until the account has proved that their domain is its own.
+ * The destination of a copy.
+ * - An `internal` target counts only while it is a mailbox in the domain that the rule was made for.
+ * - The address of a recipient who agreed stays outside until the account proves that the domain is its own.
  */
 function wayOf({ homeId }: Target, place: Place | undefined): FoundMailbox | "outside" | "nowhere" {
   if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
@@ -62,7 +63,7 @@ function wayOf({ homeId }: Target, place: Place | undefined): FoundMailbox | "ou
   return place.mailbox ?? "nowhere";
 }
 
-/** The targets of all rules that flow and apply to some mailboxes. */
+/** The targets of all active rules that apply to some mailboxes. */
 async function targetsFrom(table: Reader, accountId: string, steps: readonly Step[]): Promise<Target[]> {
   const wanted = steps.flatMap(({ found: { domain }, by }) =>
     scopesAround(accountId, domain).filter((scope) => by === undefined || !isSameScope(scope, by)),

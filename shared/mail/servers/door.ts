@@ -17,7 +17,7 @@ export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryStri
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** 401 unless the request shows what the deployment's mail servers share. */
+/** 401 unless the request has the key that the deployment's mail servers share. */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
   const shown = headers["x-mail-key"] ?? "";
   if (timingSafeEqual(digest(shown), digest(await mailSecret()))) return;
@@ -31,8 +31,8 @@ function problemOf(error: unknown, log: Log): Problem {
 }
 
 /**
- * The Lambda handler of a question that only the deployment's mail servers ask, with their shared key in `X-Mail-Key`.
- * `answer` says what to answer and what of it to log; what it throws goes through `failure`.
+ * Makes the Lambda handler of a route for the deployment's mail servers, which send their shared key in `X-Mail-Key`.
+ * `answer` gives the response and the fields to log; its errors go through `failure`.
  */
 export function mailDoor(
   name: string,

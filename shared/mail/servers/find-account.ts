@@ -4,26 +4,29 @@ import { StoredHolder } from "../../domains/holder.ts";
 import type { Reader } from "../../table/table.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 
-/** What an address on the internet is here. */
+/** The account, domain and mailbox of an address. */
 export type Recipient = {
   accountId: string;
   account: StoredAccount | undefined;
   domain: StoredDomain | undefined;
-  /** Whether the account has shown that the name is its own, and nobody else may show that now: anybody can connect a name. */
+  /**
+   * Whether the account has proved that it owns the name, and holds it firmly. A connected name alone proves nothing,
+   * because anybody can connect a name.
+   */
   isProved: boolean;
   address: StoredAddress | undefined;
   mailbox: StoredMailbox | undefined;
 };
 
-/** Stands in for what is not there, so that looking for it takes as long. */
+/** The ids that are looked up when there is no domain or mailbox, so that the lookup takes equally long. */
 const nobody = {
   account_id: "00000000-0000-0000-0000-000000000000",
   domain_id: "00000000-0000-8000-8000-000000000000",
 };
 
 /**
- * Looks an address up, whose domain may be anybody's. It takes the same four round trips whether or not there is such
- * a domain, address or mailbox. With `any`, an address that nobody has is the catch-all's.
+ * Looks up an address in any account's domain. Takes the same four round trips whether or not the domain, the address
+ * or the mailbox exists. With `any`, an address without a mailbox is the catch-all's.
  */
 export async function findRecipient(
   table: Reader,

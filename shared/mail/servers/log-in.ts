@@ -13,7 +13,7 @@ import { findRecipient, type Recipient } from "./find-account.ts";
 export type Protocol = "smtp" | "imap";
 export type Attempt = { user: string; password: string; protocol: Protocol };
 
-/** Who logged in, and to what: a mailbox's address, its account and domain. */
+/** The result of a login: the mailbox's address, its account and its domain. */
 export type LoggedIn = { address: string; accountId: string; domain: StoredDomain };
 
 export type LoginWork = { table: Table; secrets: Secrets; now: () => Date; log: Log };
@@ -35,14 +35,16 @@ async function mastersOf(table: Table, accountId: string, domain: StoredDomain |
 
 /** Whether the mailbox may be used by this protocol now. */
 function isServed({ account, domain, isProved, address, mailbox }: Recipient, protocol: Protocol): boolean {
-  // Mail comes to a catch-all; nobody is called that.
+  // A catch-all receives mail, but is no user name.
   if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
   if (account?.status !== "active" && account?.status !== "past_due") return false;
-  // Mail stores know mail by its address alone: an account that never proved the name may not read what is there.
+  // Mail stores keep mail by its address alone, so an account that never proved the name must not read it.
   return protocol === "imap" ? isProved || domain.verified_at !== null : isProved && sendsMail(domain);
 }
 
-/** The one hash worth checking: the mailbox's own, or for sending a master password's; nobody's when none can be it. */
+/**
+ * The one hash to check: the mailbox's own or, for sending, that of a master password; undefined when no tag matches.
+ */
 function hashFor(
   found: Recipient,
   tag: string,
@@ -56,7 +58,10 @@ function hashFor(
 
 const usedEveryMs = 300_000;
 
-/** Notes when a master password was used, to a few minutes; whether that works is nobody's concern. */
+/**
+ * Stores the time at which a master password was used, to a few minutes. A failure is ignored: the login does not
+ * depend on it.
+ */
 async function noteUse(accountId: string, id: string, { table, now }: LoginWork): Promise<void> {
   const at = now();
   const before = new Date(at.getTime() - usedEveryMs).toISOString();
@@ -69,9 +74,10 @@ async function noteUse(accountId: string, id: string, { table, now }: LoginWork)
 }
 
 /**
- * Whether a password logs in to the mailbox of an address, its own or one of its aliases: the mailbox's password, or
- * for sending a master password in whose scope it is. One password is checked whatever there is: that takes as long
- * for a user that does not exist. 503.
+ * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
+ * 503.
+ * - The password is the mailbox's or, for sending, a master password for a scope that the mailbox is in.
+ * - Exactly one password hash is checked in every case, so that the login takes equally long for an unknown user.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
   const address = readAddress(user);

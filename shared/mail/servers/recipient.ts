@@ -4,19 +4,25 @@ import { readAddress } from "../mailboxes/local-part.ts";
 import { copiesOf, type MailCopy } from "./copies.ts";
 import { findRecipient } from "./find-account.ts";
 
-/** Where mail for an address goes. `none`: the domain is here and nobody has the address; `unknown`: it is not ours. */
+/**
+ * The destination of mail for an address. `none`: the domain is here, but no mailbox has the address. `unknown`: the
+ * domain is not here.
+ */
 export type Route =
   | {
       kind: "mailbox" | "alias" | "catch_all";
       mailbox: string;
       mailbox_id: string;
       account_id: string;
-      /** Where copies go by forwarding rules. */
+      /** The copies that forwarding rules make. */
       copies: MailCopy[];
     }
   | { kind: "none" | "unknown" };
 
-/** Where mail for an address goes: an alias to its mailbox, an address nobody has to the catch-all. */
+/**
+ * Finds the destination of mail for an address: an alias leads to its mailbox, an address without a mailbox to the
+ * catch-all.
+ */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
   const read = readAddress(given);
   if (!read) return { kind: "unknown" };
@@ -30,7 +36,7 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   // Paused and suspended mailboxes still get their mail.
   if (!address || !mailbox) return { kind: "none" };
   const email = `${mailbox.local_part}@${domain.name}`;
-  // A suspended account keeps its mail, and has none sent on.
+  // A suspended account receives its mail, but no copies are sent.
   const copies = account.status === "suspended" ? [] : await copiesOf(table, accountId, { mailbox, domain });
   return { kind: address.kind, mailbox: email, mailbox_id: mailbox.id, account_id: accountId, copies };
 }

@@ -1,11 +1,11 @@
 /**
- * A provider that is loaded by its first call: most functions never make one. Every member of a provider is a function
- * that answers a promise.
+ * A provider that is loaded at its first call, as most functions never call it. Every member of a provider must be a
+ * function that answers a promise.
  */
 export const lazy = <T extends object>(load: () => Promise<T>): T =>
   new Proxy<T>({} as T, {
     get: (_, name) =>
-      // A promise may resolve to a provider, which then must not look like a promise itself.
+      // A promise may resolve to a provider, so the provider must not look like a promise itself.
       name === "then"
         ? undefined
         : async (...args: readonly unknown[]): Promise<unknown> => {
@@ -16,5 +16,5 @@ export const lazy = <T extends object>(load: () => Promise<T>): T =>
           },
   });
 
-/** Loads a provider that the environment does not configure: every call of it throws an Error with this message. */
+/** A loader for a provider that the environment does not configure: every call throws an Error with this message. */
 export const unconfigured = (message: string) => (): Promise<never> => Promise.reject(new Error(message));

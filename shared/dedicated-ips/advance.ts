@@ -12,9 +12,9 @@ import { becoming, ipChange, later, planAfresh, systemMover, type Becoming, type
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
-/** How long to wait for a host's records, or an address's name: soon at first, once a day in the end. */
+/** The waits for a host's records, or for an address's name: short at first, a day in the end. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
-/** How often in a row something has to be found wanting before a dedicated IP counts as degraded. */
+/** How many checks in a row have to fail before a dedicated IP counts as degraded. */
 const patience = 2;
 /** How long a host may take to prove itself before its key ends. */
 const provingMs = 30 * dayMs;

@@ -75,11 +75,11 @@ export const Settings = z.object({
     .string()
     .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
     .default("dev"),
-  /** `ISSUERS` as shared/core/environment.ts reads it: JSON text, or the list itself. */
+  /** The `ISSUERS` that shared/core/environment.ts reads: JSON text, or the list itself. */
   issuers: z
     .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
     .optional(),
-  /** Web origins that may call the API from a browser; none turns CORS off. */
+  /** The web origins that may call the API from a browser; CORS is off without any. */
   allowedOrigins: Origins.default([]),
   /** The name under which customers reach the API, instead of API Gateway's. */
   domainName: HostName.optional(),
@@ -151,7 +151,7 @@ export const Settings = z.object({
     .optional(),
   /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead of SES. */
   smtpSecretName: SecretName.optional(),
-  /** A configuration set of SES for that mail. */
+  /** The configuration set of SES for the API's own mail. */
   sesConfigurationSet: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")

@@ -206,7 +206,7 @@ const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
   return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
 };
 
-/** The route, not the path: a path can hold a mail address. */
+/** The log has the route, not the path, as a path can contain a mail address. */
 const accessLogFormat = JSON.stringify({
   time_epoch_ms: "$context.requestTimeEpoch",
   gateway_request_id: "$context.requestId",

@@ -100,8 +100,8 @@ const managed = (priority: number, name: string): CfnWebACL.RuleProperty => ({
 });
 
 /**
- * Requests of mail servers, which are exempt: all logins come from the few addresses of the mail proxies, which send a
- * secret and have limits by network and address.
+ * Matches requests of mail servers, which come from the few addresses of the mail proxies, present a secret, and have
+ * limits of their own by network and address.
  */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {

@@ -84,7 +84,7 @@ export const feedbackKind = defineKind({
 });
 
 export const StoredFeedback = Feedback.extend({
-  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  /** Stored as JSON text, as JSON allows more depth and longer numbers than a DynamoDB map. */
   attributes: z.string(),
   /** The places of the feedback in the two lists of its status: its account's list, and the list of all accounts. */
   place_in_account: z.int(),

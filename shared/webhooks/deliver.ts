@@ -53,7 +53,7 @@ export type Work = Sending & { table: Table; random?: () => number };
 /** The result of a delivery's turn; `skipped` when another worker has the delivery. */
 export type Turn = StoredDelivery["status"] | "skipped";
 
-/** Longer than an attempt takes. */
+/** How long a worker has a claimed delivery to itself: longer than an attempt takes. */
 const leaseMs = 60_000;
 
 /** Thrown when another worker changed the delivery in the meantime. */

@@ -21,7 +21,7 @@ import type { Key, Write } from "../table/writes.ts";
  */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** Hashed because a sort key has room for 1,024 bytes. */
+/** The key of a name. The name is hashed, as a sort key has room for 1,024 bytes only. */
 export function nameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };

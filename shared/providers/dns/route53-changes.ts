@@ -212,7 +212,7 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
   }
 }
 
-/** Whether all servers have a change by now; one that Route 53 does not know of any more they have. */
+/** Whether all servers have a change; true for a change that is too old for Route 53 to know. */
 export async function hasArrived({ client, sdk }: Route53, changeId: string): Promise<boolean> {
   if (changeId === nothing.changeId) return true;
   try {

@@ -27,7 +27,7 @@ export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEn
   return async () => readSmtpUrl(url);
 }
 
-/** The letter as bytes (RFC 5322): a text part and the same as HTML. */
+/** The letter as bytes (RFC 5322): a text part, and the same content as HTML. */
 const composed = ({ id, to, subject, text, html }: Letter, sender: MailSender): Promise<Buffer> =>
   new MailComposer({
     from: sender,

@@ -7,7 +7,7 @@ export type CheckoutInput = {
   currency: string;
   /** The text that the payer reads. */
   description: string;
-  /** Where the payer goes afterwards; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
+  /** The page for the payer after the payment; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
   successUrl?: string;
   cancelUrl?: string;
   /** Moved into the range from 31 minutes to 24 hours from now when it is outside. */

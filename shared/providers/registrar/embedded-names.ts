@@ -39,7 +39,7 @@ const StoredName = z.discriminatedUnion("holder", [
     nameservers: z.array(z.string()),
     operation: StoredOperation,
     auto_renew: z.boolean(),
-    /** The end of its first year, or of the one in which `auto_renew` was last changed. */
+    /** The end of the name's first year, or of the year in which `auto_renew` last changed. */
     expires_at: Timestamp,
   }),
 ]);

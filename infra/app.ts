@@ -1,12 +1,12 @@
 import { bundleDir, bundleProduct } from "./build/bundle.ts";
 import { lambdas, workers } from "./entry-points.ts";
 
-// esbuild is written in Go, and spends a third of its time on freeing memory that the end of its process frees anyway:
-// it takes 2.6 GB without, and 2.4 GB with GOGC at 400.
+// esbuild is written in Go and spends a third of its time on freeing memory, which the end of its process frees anyway.
+// It takes 2.6 GB of memory with GOGC off, and 2.4 GB with GOGC at 400.
 process.env["GOGC"] ??= "off";
 process.env["GOMEMLIMIT"] ??= "3GiB";
 
-// esbuild is a process of its own: the CDK, which takes as long to load as some of its work, is loaded meanwhile.
+// esbuild runs in a process of its own, so the CDK, which is slow to load, is loaded in the meantime.
 const bundled = bundleProduct();
 const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([
   import("./stack.ts"),
@@ -19,7 +19,7 @@ try {
   await bundled;
   const stack = addStack(app, { lambdas, workers }, bundleDir, config);
   app.synth();
-  // The CDK CLI says what it does itself.
+  // The CDK CLI prints this line itself.
   if (process.env["CDK_OUTDIR"] === undefined)
     process.stdout.write(`${app.outdir}: the templates of ${stack.stackName}\n`);
   if (config.isNobodys)

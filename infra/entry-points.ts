@@ -2,19 +2,22 @@ import { routes } from "../functions/routes.ts";
 import { metadataPath, resourcePaths } from "../shared/http/protected-resource.ts";
 import type { Port } from "../shared/http/route.ts";
 
-/** One Lambda function: its source file, what it may do with the table, and the requests that reach it. */
+/** One Lambda function: its source file, its access to the table, and the requests that reach it. */
 export type LambdaSpec = {
   name: string;
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: "none" | "read" | "write";
-  /** What it uses beside the table: `secrets` seals and opens, `payments` takes money, `files` signs addresses. */
+  /**
+   * The ports that it uses besides the table: `secrets` seals and opens, `payments` takes money, `files` signs
+   * addresses.
+   */
   uses?: readonly Port[];
-  /** How long a request may take it, if not 10 seconds. */
+  /** The time limit of a request, by default 10 seconds. */
   timeoutSeconds?: number;
-  /** How much memory it has, and processor in proportion (one at 1,769 MB), if not 512 MB. */
+  /** Its memory, by default 512 MB. The processor share is in proportion: one whole processor at 1,769 MB. */
   memoryMb?: number;
-  /** `$default` is what no other trigger takes. Paths are API Gateway templates. */
+  /** `$default` takes the requests that no other trigger takes. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
 };
 
@@ -22,7 +25,7 @@ export type LambdaSpec = {
 export const fileOf = (routeName: string): string =>
   `functions/${routeName.replaceAll(".", "/").replaceAll("_", "-")}.ts`;
 
-/** Whom the gateway asks whether a request came by CloudFront, where that stands before it. */
+/** The function that tells the gateway whether a request came through CloudFront, when there is an edge. */
 export const originAuthorizer: LambdaSpec = {
   name: "origin_authorizer",
   file: fileOf("origin_authorizer"),
@@ -31,14 +34,14 @@ export const originAuthorizer: LambdaSpec = {
   triggers: [],
 };
 
-/** Every Lambda of the product: one per route, and the few doors that are not routes. */
+/** Every Lambda of the product: one per route, and the few entry points that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
     file: fileOf(route.name),
     access: route.grants ?? route.access,
     uses: route.uses,
-    // A function that calls others waits for them, up to ten seconds; one that writes waits for other writers.
+    // A function that calls other services waits up to ten seconds for them; one that writes waits for other writers.
     ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
     ...(route.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
     triggers: [`${route.method} ${route.path as `/${string}`}`],
@@ -93,24 +96,26 @@ export const lambdas: readonly LambdaSpec[] = [
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
 ];
 
-/** A Lambda function that no request reaches: its source file, what it may do with the table, and what wakes it. */
+/** A Lambda function without requests: its source file, its access to the table, and its trigger. */
 export type WorkerSpec = {
   name: string;
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: LambdaSpec["access"];
-  /** The partitions that it reaches, where they are few kinds: its role allows no others. */
+  /** The partitions that it reaches, when they are of few kinds; its role allows no others. */
   keys?: readonly string[];
-  /** What it uses beside the table: `secrets` opens what was sealed, `files` writes, `mail` sends. */
+  /** The ports that it uses besides the table: `secrets` opens sealed secrets, `files` writes, `mail` sends. */
   uses?: LambdaSpec["uses"];
-  /** How long a call may take it, if not a minute. */
+  /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;
   source: Source;
 };
 
 /**
- * What wakes a worker. `changes`: the rows that record changes, from the table's stream. `events`: what is published
- * on the bus, of all types or of these, one event at a time. `every`: the time.
+ * The trigger of a worker.
+ * - `changes`: the rows that record changes, from the table's stream.
+ * - `events`: the events on the bus, of all types or of the listed ones, one event at a time.
+ * - `every`: a schedule.
  */
 export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "hour" | "day" };
 
@@ -136,7 +141,7 @@ export const workers: readonly WorkerSpec[] = [
     access: "write",
     keys: ["ACCOUNT#*", "VERIFICATION#*"],
     uses: ["mail"],
-    // Shorter than a worker is left to it: shared/mail/forwarding/send.ts.
+    // Shorter than the time reserved for the worker in shared/mail/forwarding/send.ts.
     timeoutSeconds: 30,
     source: { events: ["forwarding.verification_requested"] },
   }),
@@ -151,6 +156,6 @@ export const workers: readonly WorkerSpec[] = [
   spec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
 ];
 
-/** The requests that reach a Lambda: its triggers, and HEAD wherever it takes GET (RFC 9110 §9.3.2). */
+/** The requests that reach a Lambda: its triggers, and HEAD for every GET (RFC 9110 §9.3.2). */
 export const requestsTo = (triggers: readonly string[]): string[] =>
   triggers.flatMap((trigger) => (trigger.startsWith("GET ") ? [trigger, `HEAD${trigger.slice(3)}`] : [trigger]));

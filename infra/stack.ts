@@ -15,20 +15,20 @@ import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts"
 import { addDashboard, ofTable } from "./monitoring/dashboard.ts";
 import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
 
-/** The Lambdas of a stack: those that requests reach, and those that they do not. */
+/** The Lambdas of a stack: those that serve requests, and the workers. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
 
 /**
- * Puts the whole product into `app`: one stack, and one before it where there is an edge. `bundleDir` is what
- * `bundleLambdas` wrote.
+ * Adds the whole product to `app`: one stack, and another one before it when there is an edge. `bundleDir` is the
+ * output folder of `bundleLambdas`.
  */
 export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: string, config: Config): Stack {
   const { stage, logLevel } = config;
   const stack = new Stack(app, `hosted-mail-${stage}`, {
     description: "Public customer API for hosted mail",
-    // CloudFormation takes a megabyte of template.
+    // CloudFormation accepts templates of up to a megabyte.
     suppressTemplateIndentation: true,
-    // CloudFormation puts them on all that the stack makes.
+    // CloudFormation applies these tags to everything that the stack creates.
     tags: { service: "hosted-mail", stage },
   });
   const common = addCommon(stack, bundleDir, config);
@@ -66,7 +66,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   return stack;
 }
 
-/** What lasts, and what all functions are told. */
+/** Adds the resources that outlive the stack, and collects the properties that all functions share. */
 function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   const table = addTable(stack);
   return {
@@ -97,14 +97,14 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   };
 }
 
-/** An app whose synthesis fails on a finding of cdk-nag's AwsSolutions. */
+/** Creates an app whose synthesis fails on any finding of cdk-nag's AwsSolutions. */
 export function createApp(outdir: string): App {
   const app = new App({
     outdir,
     treeMetadata: false,
     context: {
       ...recommendedFlags,
-      // What the CDK CLI sets itself; `sam local` finds the code of a function by it.
+      // The CDK CLI sets these itself; `sam local` needs them to find the code of a function.
       "aws:cdk:enable-asset-metadata": true,
       "aws:cdk:enable-path-metadata": true,
     },

@@ -12,9 +12,9 @@ type Entry = Pick<LambdaSpec, "name" | "file">;
 
 type BundleOptions = {
   format?: "cjs" | "esm";
-  /** Where the SDK finds credentials: Lambda's environment, or wherever a machine may have them. */
+  /** Where the SDK finds credentials: in Lambda's environment only, or anywhere that a machine may have them. */
   credentials?: "environment" | "anywhere";
-  /** By the name of the Lambda; asked for while esbuild is at work. */
+  /** The assets by the name of their Lambda; called while esbuild works. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
 };
 
@@ -22,7 +22,10 @@ const root = resolve(import.meta.dirname, "../..");
 
 const lambdaCredentials = join(root, "infra/build/lambda-credentials.ts");
 
-/** Who finds files beside its code. Any bundle would grow by 2 kB; esbuild warns when another one needs it. */
+/**
+ * The Lambdas that find files beside their code by `import.meta.url`. The support would add 2 kB to every bundle;
+ * esbuild warns when another Lambda needs it.
+ */
 const usesImportMetaUrl = new Set(["billing.invoices.download"]);
 
 const withImportMetaUrl: BuildOptions = {
@@ -30,13 +33,14 @@ const withImportMetaUrl: BuildOptions = {
   define: { "import.meta.url": "importMetaUrl" },
 };
 
-/** Where `node infra/build/bundle.ts` and the CDK app put the bundles. */
+/** The folder of the bundles, for `node infra/build/bundle.ts` and for the CDK app. */
 export const bundleDir = join(root, "dist/lambda");
 
 /**
  * Bundles Lambdas: `<outdir>/<name>/index.js` exports `handler` and needs nothing else.
- * Empties `outdir` first; `<outdir>/meta.json` is esbuild's account of what went into which bundle.
- * The same sources give the same bytes.
+ * - Empties `outdir` first.
+ * - `<outdir>/meta.json` is esbuild's report of the contents of each bundle.
+ * - The same sources give the same bytes.
  */
 export async function bundleLambdas(
   specs: readonly Entry[],
@@ -71,7 +75,7 @@ export async function bundleLambdas(
   return metafile;
 }
 
-/** One esbuild pass. */
+/** Runs esbuild once. */
 async function buildAll(specs: readonly Entry[], settings: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({
     ...settings,
@@ -81,7 +85,7 @@ async function buildAll(specs: readonly Entry[], settings: BuildOptions): Promis
     minify: true,
     platform: "node",
     target: "node24",
-    // The SDK's ES modules tree-shake; its CommonJS does not.
+    // esbuild can remove unused code from the SDK's ES modules, but not from its CommonJS modules.
     mainFields: ["module", "main"],
     legalComments: "none",
     metafile: true,
@@ -90,19 +94,22 @@ async function buildAll(specs: readonly Entry[], settings: BuildOptions): Promis
   return metafile;
 }
 
-/** Without it Node would take the type from the project's package.json here, and guess it on Lambda. */
+/**
+ * The package.json of a bundle. Without it Node would take the module type from the project's package.json here, and
+ * guess it on Lambda.
+ */
 const packageOf: Record<"cjs" | "esm", Asset> = {
   cjs: { to: "package.json", content: '{"type":"commonjs"}' },
   esm: { to: "package.json", content: '{"type":"module"}' },
 };
 
-/** The fonts, where Node finds them from a bundle as from here. */
+/** The fonts of invoices, at the paths where Node finds them from a bundle as well as from the project. */
 export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).map((font) => ({
   to: `node_modules/${font}`,
   from: `node_modules/${font}`,
 }));
 
-/** The files beside the product's Lambdas and workers, by their names. */
+/** The files beside the product's Lambdas and workers, by the name of the function. */
 export const productAssets = async (): Promise<Record<string, readonly Asset[]>> => ({
   docs: await docsAssets(),
   fallback: fallbackAssets(lambdas),

@@ -1,4 +1,4 @@
 import { pathToFileURL } from "node:url";
 
-/** What stands for `import.meta.url` in CommonJS bundles, which have none; those that need it get it injected. */
+/** The value of `import.meta.url` in CommonJS bundles, which lack it; injected only into bundles that need it. */
 export const importMetaUrl = /* @__PURE__ */ (() => pathToFileURL(__filename).href)();

@@ -11,7 +11,7 @@ import { lendTypescript6 } from "./own-typescript.ts";
 const root = resolve(import.meta.dirname, "../..");
 const source = join(import.meta.dirname, "package");
 
-/** Where `npm run client` puts the package, and `#client` finds it. */
+/** The folder to which `npm run client` writes the package, and in which `#client` finds it. */
 export const clientFolder = join(root, "dist/client");
 
 const stamp = "generated-from.txt";
@@ -29,7 +29,7 @@ const compilerOptions = {
   outDir: ".",
 };
 
-/** What the package is made of, in one word: while it is the same, so is the package. */
+/** A hash of everything that the package is generated from; an equal hash means an equal package. */
 async function wordOf(document: string, version: string): Promise<string> {
   const hash = createHash("sha256").update(document).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
@@ -52,7 +52,7 @@ async function generateSource(document: string, folder: string): Promise<void> {
         "@hey-api/typescript",
         {
           name: "@hey-api/sdk",
-          // The functions keep the names they have everywhere else.
+          // The functions keep the names that they have in the API.
           operations: {
             strategy: "single",
             containerName: "HostedMail",
@@ -90,8 +90,8 @@ const manifest = (version: string): object => ({
 });
 
 /**
- * Writes the typed client as a package into `folder`, compiled; the folder is replaced as a whole. Answers false where
- * the package is there already, made of the same.
+ * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Answers false when the
+ * folder already has the package generated from the same sources.
  */
 export async function generateClient(folder: string): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
@@ -101,7 +101,7 @@ export async function generateClient(folder: string): Promise<boolean> {
   await mkdir(dirname(folder), { recursive: true });
   const made = await mkdtemp(`${folder}-`);
   try {
-    // The compiler reads in it that these are ES modules.
+    // The compiler reads there that these files are ES modules.
     await writeFile(join(made, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
     await generateSource(document, made);
     await compile(made);

@@ -5,8 +5,8 @@ import { pathToFileURL } from "node:url";
 const typescript6 = createRequire(join(import.meta.dirname, "typescript-6/package.json")).resolve("typescript");
 
 /**
- * Lets the generator have a TypeScript that is a library: it builds its output by the compiler's API, which TypeScript 7
- * does not have. Ends with the returned function.
+ * Makes the generator import TypeScript 6, as it needs the compiler's API, which TypeScript 7 does not have. The
+ * returned function undoes this.
  */
 export function lendTypescript6(): () => void {
   const hooks = registerHooks({

@@ -2,17 +2,17 @@ import { readEnvironment } from "../../shared/core/environment.ts";
 import { lambdas } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
-/** Settings that no stage can be made by; the message is for whoever wrote them. */
+/** Thrown for settings from which no stage can be made; the message is for their author. */
 export class BadConfig extends Error {}
 
-/** What a stack is made by. */
+/** The settings of a stack. */
 export type Config = Settings & {
   issuers: string;
-  /** Whether there is no issuer, so that nobody is let in. */
+  /** Whether no issuer is configured, so that every token is refused. */
   isNobodys: boolean;
 };
 
-/** Refuses every token: `.invalid` resolves nowhere (RFC 2606), so a synthesis needs no identity provider. */
+/** Refuses every token, as `.invalid` resolves nowhere (RFC 2606), so that a synthesis needs no identity provider. */
 const placeholderIssuers = JSON.stringify([
   {
     issuer: "https://issuer.invalid",
@@ -22,7 +22,7 @@ const placeholderIssuers = JSON.stringify([
   },
 ]);
 
-/** `logRetentionDays` is `LOG_RETENTION_DAYS` in the environment. */
+/** The environment variable of a setting: `LOG_RETENTION_DAYS` for `logRetentionDays`. */
 export const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 
 type Context = (key: string) => unknown;
@@ -33,8 +33,9 @@ export const given = (key: string, context: Context, env: Variables): unknown =>
   context(key) ?? (env[variableOf(key)] || undefined);
 
 /**
- * Reads a deployment's settings: from CDK context, else from the environment, else from the stage's own file. Throws
- * with every malformed setting at once, and when the CDK CLI is at an AWS account but no issuer is configured.
+ * Reads a deployment's settings: from CDK context, else from the environment, else from the stage's own file. Throws an
+ * error that lists every malformed setting, and throws when the CDK CLI uses an AWS account but no issuer is
+ * configured.
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
@@ -58,12 +59,12 @@ export function readConfig(context: Context, env: Variables, file: Record<string
     );
   }
   const issuers = settings.issuers ?? placeholderIssuers;
-  // A list that the functions would refuse is refused here, before anything is deployed.
+  // Checks the issuers as the functions do, so that a bad list fails before the deployment.
   readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
   return { ...settings, issuers, isNobodys: settings.issuers === undefined };
 }
 
-/** The name that customers reach the API by is where they reach it, unless that is said. */
+/** By default the public URL is the customers' domain name. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);
@@ -72,7 +73,7 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
 
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
-/** What settings cannot be together. */
+/** Combinations of settings that are not possible. */
 const problems: readonly { when: (settings: Settings) => boolean; says: string }[] = [
   {
     // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.

@@ -6,10 +6,10 @@ import { ReadOnlyReason, type Issuer } from "../../shared/core/environment.ts";
 import { MailSender } from "../../shared/providers/mail/sender.ts";
 import { PriceLists } from "../../shared/wallet/catalogue.ts";
 
-/** An issuer as a stage's file lists it; shared/core/environment.ts says what each member is, and checks them. */
+/** An issuer in a stage's file; shared/core/environment.ts describes and checks its members. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
 
-/** Given as a list or as one string with commas. */
+/** The origins as a list, or as one string with commas. */
 const Origins = z
   .union([
     z.array(z.string()),
@@ -31,7 +31,7 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
   }
 }
 
-/** As it is in a stage's file, or as JSON where there is only text: on a command line and in a variable. */
+/** A value as in a stage's file, or as JSON text from a command line or a variable. */
 const orJson = <S extends z.ZodType>(schema: S) =>
   z.union([z.string().transform(parseJson).pipe(z.unknown()), z.custom<z.input<S>>()]).pipe(schema);
 
@@ -57,99 +57,116 @@ const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 const Edge = z.strictObject({
   /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
   originDomainName: HostName,
-  /** For `domainName`, in us-east-1, where CloudFront looks. */
+  /** The certificate for `domainName`, in us-east-1, as CloudFront requires. */
   certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront takes certificates of us-east-1 only"),
   /** A secret in us-east-1, with a replica in the stack's region: JSON of named values, each of 32 characters or more. */
   secretName: SecretName,
-  /** Which of the values CloudFront shows the gateway; the gateway takes all of them. */
+  /** The value in the secret that CloudFront sends to the gateway; the gateway accepts all of them. */
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
-  /** What one address may ask in five minutes, before any of the API's own limits. */
+  /** The most requests of one address in five minutes; checked before any of the API's own limits. */
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
 });
 export type Edge = z.output<typeof Edge>;
 
-/** Every setting of a deployment. docs/deploy.md has them in a table. */
+/** Every setting of a deployment; docs/deploy.md has a table of them. */
 export const Settings = z.object({
   /** Names the deployment; the stack is `hosted-mail-<stage>`. */
   stage: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
     .default("dev"),
-  /** `ISSUERS` as shared/core/environment.ts reads it: JSON text, or the list itself. */
+  /** The `ISSUERS` that shared/core/environment.ts reads: JSON text, or the list itself. */
   issuers: z
     .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
     .optional(),
-  /** Web origins that may call the API from a browser; none turns CORS off. */
+  /** The web origins that may call the API from a browser; CORS is off without any. */
   allowedOrigins: Origins.default([]),
-  /** The name by which customers reach the API, instead of API Gateway's. */
+  /** The name under which customers reach the API, instead of API Gateway's. */
   domainName: HostName.optional(),
-  /** For the name that the gateway has, in the stack's region. */
+  /** The certificate for the gateway's name, in the stack's region. */
   certificateArn: CertificateArn.optional(),
-  /** The zone in Route 53 that gets the records for it; without one they are yours to make. */
+  /** The zone in Route 53 that gets the DNS records of the name; without it you create the records yourself. */
   hostedZoneId: z
     .string()
     .regex(/^Z[A-Z0-9]{1,31}$/, "the id of a hosted zone, such as Z0123456789ABC")
     .optional(),
-  /** AWS WAF and CloudFront before the gateway; none if absent. */
+  /** AWS WAF and CloudFront in front of the gateway; none by default. */
   edge: orJson(Edge).optional(),
-  /** Where customers reach the API, if that is not `domainName`. */
+  /** The URL at which customers reach the API, if that is not `domainName`. */
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
   logLevel: z.enum(["debug", "info", "error"]).default("info"),
-  /** Stops every change, by REST and code mode, with this text for callers; reads and workers go on. For incidents. */
+  /**
+   * Refuses every change, by REST and code mode, with this text for callers; reads and workers go on. For incidents.
+   */
   readOnly: ReadOnlyReason,
-  /** One of the retentions that CloudWatch Logs offers. */
+  /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
-  /** Traces of every function in X-Ray. */
+  /** Traces every function in X-Ray. */
   trace: Switch.default(false),
-  /** Who is told about alarms; nobody when absent. */
+  /** The address that gets alarms; without it nobody gets them. */
   alarmEmail: z.email().optional(),
-  /** From which p99 of the gateway on, over 15 minutes, there is an alarm. */
+  /** The p99 latency of the gateway over 15 minutes that raises an alarm. */
   latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
-  /** For all callers together; each principal's own limit is in the code. */
+  /** The limits of all callers together; the limit of each principal is in the code. */
   throttleRatePerSecond: PerSecond.default(500),
   throttleBurst: PerSecond.default(1_000),
-  /** Other throttles for the routes of some functions, by their names. */
+  /** Other limits for the routes of some functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
-  /** Who registers names, and where zones are; `embedded` only plays at it, and nobody can buy or reach a name. */
+  /** The registrar of names and the host of zones. `embedded` only simulates them: nobody can buy or reach a name. */
   registrar: z.enum(["route53", "embedded"]).default("route53"),
   dns: z.enum(["route53", "embedded"]).default("route53"),
-  /** Other prices of plans than those of shared/wallet/catalogue.ts, from months on. Lists of months that began stay. */
+  /**
+   * Plan prices that replace those of shared/wallet/catalogue.ts from given months on. Price lists of months that have
+   * begun must not change.
+   */
   planPrices: orJson(PriceLists).default([]),
-  /** A secret in Secrets Manager as shared/providers/payments/payments.ts wants it; without it top-ups answer an error. */
+  /**
+   * A secret in Secrets Manager, as shared/providers/payments/payments.ts expects it; without it top-ups answer an
+   * error.
+   */
   paymentsSecretName: SecretName.optional(),
-  /** Where payers return to when a checkout does not say. */
+  /** The page that payers return to when a checkout names none. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
-  /** The zone whose names domains are delegated to: docs/domains.md says what it has to have. */
+  /** The zone of the nameservers that domains are delegated to; docs/domains.md lists the names that it needs. */
   nsZone: HostName.default("dns.hosted-mail.example"),
-  /** The zone of the mail hosts that the records of domains lead to. */
+  /** The zone of the mail hosts that the records of domains point to. */
   mailZone: HostName.default("hosted-mail.example"),
-  /** A reusable delegation set of Route 53, on whose nameservers all zones are. */
+  /** A reusable delegation set of Route 53, whose nameservers serve all zones. */
   delegationSetId: z
     .string()
     .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
     .optional(),
-  /** A secret in Secrets Manager: at least 16 characters that the mail servers show in `X-Mail-Key`; without it they get errors. */
+  /**
+   * A secret in Secrets Manager: at least 16 characters, which mail servers send in `X-Mail-Key`; without it they get
+   * errors.
+   */
   mailSecretName: SecretName.optional(),
-  /** Who the API's own mail is from, such as `Hosted Mail <no-reply@example.com>`; no-reply in the mail zone, if not said. */
+  /**
+   * The sender of the API's own mail, such as `Hosted Mail <no-reply@example.com>`; by default no-reply in the mail
+   * zone.
+   */
   mailFrom: z
     .string()
     .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
     .optional(),
   /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead of SES. */
   smtpSecretName: SecretName.optional(),
-  /** A configuration set of SES for that mail. */
+  /** The configuration set of SES for the API's own mail. */
   sesConfigurationSet: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")
     .optional(),
-  /** The relay that sends mail, and the server that has the mailboxes, as the mail proxy reaches them: `10.0.0.5:25`. */
+  /**
+   * The relay that sends mail and the server with the mailboxes, at the addresses that the mail proxy uses:
+   * `10.0.0.5:25`.
+   */
   smtpRelay: Server.optional(),
   imapServer: Server.optional(),
 });
 export type Settings = z.output<typeof Settings>;
 
-/** What a file in infra/stages exports as `settings`. */
+/** The settings that a file in infra/stages exports as `settings`. */
 export type StageSettings = Omit<z.input<typeof Settings>, "stage">;
 
-/** What is wrong with settings, in lines. */
+/** The errors in settings, as lines of text. */
 export const prettySettings = (error: z.ZodError): string => z.prettifyError(error);

@@ -14,8 +14,8 @@ export const stageNames = (): string[] =>
     .map((name) => name.slice(0, -".ts".length));
 
 /**
- * Reads the configuration of the stage that context or the environment name, `dev` if they do not, with its file
- * `infra/stages/<stage>.ts`. A stage without one is refused: a misspelt name would deploy a second product.
+ * Reads the configuration of a stage from its file `infra/stages/<stage>.ts`. CDK context or the environment names the
+ * stage, by default `dev`. Refuses a stage without a file, as a misspelt name would deploy a second product.
  */
 export async function readStage(
   context: (key: string) => unknown,

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 import { type LambdaSpec, originAuthorizer, requestsTo } from "../entry-points.ts";
 import { functionId } from "./functions.ts";
 
-/** The CORS rules of the gateway, deployed and local, in the terms of API Gateway's `CorsConfiguration`. */
+/** The CORS rules of the gateway, deployed and local, in the form of API Gateway's `CorsConfiguration`. */
 export const corsRules = {
   allowMethods: ["GET", "POST", "PATCH", "DELETE"],
   allowHeaders: [
@@ -38,11 +38,11 @@ export const corsRules = {
   maxAgeSeconds: 3600,
 } as const;
 
-/** The name that the gateway itself has: CloudFront stands under the customers' one where there is an edge. */
+/** The gateway's own name: with an edge, the customers' name belongs to CloudFront. */
 const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
   edge?.originDomainName ?? domainName;
 
-/** Gives the gateway its name, with a record in the zone if there is one, or the target for a record of one's own. */
+/** Gives the gateway its name. Adds a DNS record if there is a zone, else outputs the target for your own record. */
 export function addDomain(scope: Construct, { api, stage }: Gateway, config: Config): void {
   const name = gatewayName(config);
   const { certificateArn, hostedZoneId } = config;
@@ -71,10 +71,10 @@ export function addDomain(scope: Construct, { api, stage }: Gateway, config: Con
 
 type PathItem = Record<string, unknown>;
 
-/** The HTTP API, and its one stage. */
+/** The HTTP API and its only stage. */
 type Gateway = { api: CfnApi; stage: CfnStage };
 
-/** The HTTP API, all of it one OpenAPI definition made from the triggers, and its `$default` stage. */
+/** Adds the HTTP API, as one OpenAPI definition made from the triggers, and its `$default` stage. */
 export function addGateway(
   scope: Construct,
   lambdas: readonly LambdaSpec[],
@@ -108,7 +108,7 @@ export function addGateway(
   return { api, stage };
 }
 
-/** The throttles of their own that routes have, by what API Gateway calls a route. CloudFormation takes the names as they are. */
+/** The limits of single routes, by API Gateway's name of the route. CloudFormation passes these names on unchanged. */
 const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config): Record<string, unknown> =>
   Object.fromEntries(
     lambdas.flatMap(({ name, triggers }) => {
@@ -133,7 +133,9 @@ const scheme = "origin";
 
 const originSecretHeader = "x-origin-secret";
 
-/** Lets the gateway ask whether a request came by CloudFront: once in five minutes for each value of the header. */
+/**
+ * Makes the gateway ask whether a request came through CloudFront: once in five minutes for each value of the header.
+ */
 const asking = (credentials: string): Record<string, unknown> => ({
   type: "apiKey",
   name: originSecretHeader,
@@ -166,7 +168,10 @@ function pathsOf(
   return paths;
 }
 
-/** `$default` without a slash, as SAM writes it: API Gateway imports both forms, `sam local` knows only this one. */
+/**
+ * The path and method of a trigger. `$default` has no slash, as in SAM: API Gateway imports both forms, `sam local`
+ * only this one.
+ */
 function placeOf(trigger: string): { path: string; method: string } {
   if (trigger === "$default") return { path: "$default", method: "x-amazon-apigateway-any-method" };
   const [method = "", path = ""] = trigger.split(" ");
@@ -201,7 +206,7 @@ const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
   return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
 };
 
-/** The route, not the path: a path can hold a mail address. */
+/** The log has the route, not the path, as a path can contain a mail address. */
 const accessLogFormat = JSON.stringify({
   time_epoch_ms: "$context.requestTimeEpoch",
   gateway_request_id: "$context.requestId",

@@ -5,7 +5,7 @@ import type { Construct } from "constructs";
 
 import { addAlarm, period } from "../monitoring/alarms.ts";
 
-/** The queue of what a worker gave up, kept for 14 days, and the alarm when there is anything in it. */
+/** Adds the queue of a worker's failed calls, kept for 14 days, and an alarm when the queue has any message. */
 export function addDeadLetters(
   scope: Construct,
   worker: string,
@@ -26,7 +26,10 @@ export function addDeadLetters(
   return queue;
 }
 
-/** Where Lambda sends what it gave up. Not SqsDlq or SqsDestination: each attaches a policy of its own to the role. */
+/**
+ * Makes a queue the destination of a function's failed calls. Not SqsDlq or SqsDestination, as each attaches a policy
+ * of its own to the role.
+ */
 export const destination = (queue: Queue): { bind: () => { destination: string } } => ({
   bind: () => ({ destination: queue.queueArn }),
 });

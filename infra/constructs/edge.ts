@@ -9,16 +9,16 @@ import type { Construct } from "constructs";
 import type { Config } from "../config/config.ts";
 import type { Edge } from "../config/settings.ts";
 
-/** The header in which CloudFront says whom it saw: the gateway behind it sees CloudFront only. */
+/** The header with the caller's address, set by CloudFront: the gateway itself sees only CloudFront's addresses. */
 export const viewerAddressHeader = "x-viewer-address";
 
-/** The zone that Route 53 has all distributions in. */
+/** The hosted zone in which Route 53 has all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
 /**
- * CloudFront with AWS WAF under the customers' name: AWS WAF cannot stand before an HTTP API itself. A stack of its own,
- * as both have to be made in us-east-1. What it shares with the other stack are names in the configuration, so that
- * neither waits for the other.
+ * CloudFront with AWS WAF under the customers' name, as AWS WAF cannot protect an HTTP API directly. It is a stack of
+ * its own, as both have to be made in us-east-1. The two stacks share only names in the configuration, so neither waits
+ * for the other.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
@@ -56,7 +56,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
         protocolPolicy: cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
         originSslProtocols: [cloudfront.OriginSslPolicy.TLS_V1_2],
         readTimeout: Duration.seconds(30),
-        // CloudFormation reads the value as it deploys: the template has its name only.
+        // CloudFormation reads the value when it deploys; the template contains only its name.
         customHeaders: { "x-origin-secret": secret.unsafeUnwrap() },
       }),
       allowedMethods: cloudfront.AllowedMethods.ALLOW_ALL,
@@ -75,7 +75,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
   return distribution;
 }
 
-/** Whatever a caller wrote into the header, what arrives in it is whom CloudFront saw. */
+/** Overwrites the header with the address that CloudFront saw, whatever the caller wrote there. */
 const addAddressNote = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
     comment: "Notes the viewer's address",
@@ -99,7 +99,10 @@ const managed = (priority: number, name: string): CfnWebACL.RuleProperty => ({
   visibilityConfig: seen(name),
 });
 
-/** All logins come from the few addresses of the mail proxies, which show a secret, and have limits by network and address. */
+/**
+ * Matches requests of mail servers, which come from the few addresses of the mail proxies, present a secret, and have
+ * limits of their own by network and address.
+ */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {
     fieldToMatch: { uriPath: {} },
@@ -110,8 +113,9 @@ const ofMailServers: CfnWebACL.StatementProperty = {
 };
 
 /**
- * Refuses floods from one address, addresses that AWS knows for attacks, and requests known to be exploits. Not AWS's
- * common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are good requests here.
+ * Refuses floods from one address, addresses that AWS knows for attacks, and requests that are known exploits. Leaves
+ * out AWS's common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are valid requests
+ * here.
  */
 function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {

@@ -11,20 +11,20 @@ import type { LambdaSpec } from "../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
 import { type Outside, type Side, acknowledgePorts, allow, portEnvironment, portPolicies } from "./permissions.ts";
 
-/** What all functions have in common. `bundleDir` holds a folder of each function's name. */
+/** The properties that all functions share. `bundleDir` holds a folder for each function's name. */
 export type Common = {
   table: Table;
   outside: Outside;
   logGroup: LogGroup;
   bundleDir: string;
   environment: Record<string, string>;
-  /** Whether X-Ray gets a trace of each call. */
+  /** Whether X-Ray traces each call. */
   trace: boolean;
 };
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 
-/** What a function's `access` lets it do with the table. A transaction is authorized by the actions of its parts. */
+/** The table actions that each `access` allows. A transaction is authorized by the actions of its parts. */
 const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   none: [],
   read: readActions,
@@ -37,7 +37,9 @@ const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   ],
 };
 
-/** `dns_records.list` → `DnsRecordsListFunction`: what a template, `sam local` and an ARN call the function. */
+/**
+ * The name of a function in a template, in `sam local` and in an ARN: `dns_records.list` → `DnsRecordsListFunction`.
+ */
 export const functionId = (name: string): string => `${pascalCase(name)}Function`;
 
 const pascalCase = (name: string): string =>
@@ -46,18 +48,20 @@ const pascalCase = (name: string): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
-/** One function, whatever wakes it. `policies` is what it may do besides what it uses and writing its log. */
+/**
+ * One function with any kind of trigger. `policies` adds permissions beyond its ports, its table access and its log.
+ */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
   description: string;
   timeoutSeconds: number;
   memoryMb?: number | undefined;
-  /** The partitions that it may reach, with `*` for any characters; all if not said. */
+  /** The partitions that the function may reach, with `*` for any characters; by default all. */
   keys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
 };
 
-/** One function per Lambda, each under a role of its own that allows what it declares and nothing else. */
+/** Adds one function per Lambda, each with a role of its own that allows only what the Lambda declares. */
 export const addFunctions = (
   scope: Construct,
   lambdas: readonly LambdaSpec[],
@@ -79,7 +83,7 @@ export const addFunctions = (
     }),
   );
 
-/** Adds a function under a role of its own. */
+/** Adds a function with a role of its own. */
 export function addFunction(scope: Construct, spec: FunctionSpec, common: Common): lambda.Function {
   const added = new lambda.Function(scope, spec.name, {
     description: spec.description,
@@ -92,13 +96,13 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     environment: { ...common.environment, ...portEnvironment(spec.uses ?? [], common.outside) },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
-    // As JSON, Lambda passes the lines of shared/core/log.ts on as they are; LOG_LEVEL alone decides which are written.
+    // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which are written.
     loggingFormat: lambda.LoggingFormat.JSON,
     applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
-    // One line a request is ours; the platform speaks up about time-outs and crashes only.
+    // We write one line per request ourselves, so the platform logs only time-outs and crashes.
     systemLogLevelV2: lambda.SystemLogLevel.WARN,
   });
-  // The construct's own `tracing` attaches a policy from outside to every role.
+  // The construct's own `tracing` property attaches an extra policy to every role.
   if (common.trace) cfn(added).addPropertyOverride("TracingConfig.Mode", "Active");
   return setLogicalId(added, functionId(spec.name));
 }
@@ -128,7 +132,10 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGrou
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 
-/** The partition keys of an item, of every item of a batch and of every part of a transaction are DynamoDB's leading keys. */
+/**
+ * Allows table actions, limited to partition keys if given. DynamoDB checks the keys of single items, of every item of
+ * a batch and of every part of a transaction.
+ */
 const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
   new PolicyDocument({
     statements: [
@@ -143,8 +150,8 @@ const allowTable = (actions: readonly string[], tableArn: string, keys: readonly
   });
 
 /**
- * A function that only reads still charges its caller's rate limit and notes when a service account's token was last
- * used, each by one update outside of any transaction, and may write no other item.
+ * Lets a function with read access charge its caller's rate limit and record the last use of a service account's token.
+ * Each takes one update outside of any transaction; the function can write no other item.
  */
 const allowNotingCallers = (tableArn: string): PolicyDocument =>
   allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"]);

@@ -4,10 +4,13 @@ import type { Construct } from "constructs";
 
 import { chunk } from "../../shared/core/concurrency.ts";
 
-/** 80 function ARNs of at most 117 characters stay under the 10,240 that IAM allows a role's inline policies. */
+/** 80 function ARNs of at most 117 characters stay below 10,240, the limit of IAM for the inline policies of a role. */
 const functionsPerRole = 80;
 
-/** By a function's name, the role under which the gateway invokes it. The roles may invoke these functions only. */
+/**
+ * Adds the roles under which the gateway invokes functions, by the function's name. They may invoke only these
+ * functions.
+ */
 export function addInvokeRoles(scope: Construct, functions: ReadonlyMap<string, IFunction>): Map<string, Role> {
   const groups = chunk(functionsPerRole, [...functions]);
   return new Map(

@@ -6,7 +6,10 @@ import { originAuthorizer } from "../entry-points.ts";
 import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
-/** Adds to the functions the one that the gateway asks; it may read the one secret, of which this region has a replica. */
+/**
+ * Adds the function that authorizes requests for the gateway. It may read only the edge's secret, which has a replica
+ * in this region.
+ */
 export function addOriginAuthorizer(
   scope: Construct,
   { secretName }: Edge,

@@ -13,18 +13,18 @@ import { filesBucketId } from "./storage.ts";
 export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
-/** What of the outside world the functions of a stack use. Without a payments' secret there is no way to pay. */
+/** The outside services that the functions of a stack use. Without a payments secret nobody can pay. */
 export type Outside = {
   secretsKey: IKey;
   files: Bucket;
   payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl">;
   hosting: Pick<Config, "registrar" | "dns" | "delegationSetId">;
-  /** Mail has links to the API in it: without its address none is sent. */
+  /** Mail contains links to the API, so no mail is sent without the API's address. */
   mail: Pick<Config, "publicUrl" | "mailFrom" | "mailZone" | "smtpSecretName" | "sesConfigurationSet">;
   mailServers: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
 };
 
-/** Whether requests reach a function, or none does. */
+/** Whether requests reach a function (`door`) or not (`worker`). */
 export type Side = "door" | "worker";
 
 const registrarActions = [
@@ -52,7 +52,7 @@ const zoneActions = [
 
 export const readSecret = ["secretsmanager:GetSecretValue"];
 
-/** A door seals secrets and signs the addresses of files; a worker opens secrets and writes files. */
+/** The actions by port. A door seals secrets and signs the URLs of files; a worker opens secrets and writes files. */
 const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = {
   door: {
     secrets: ["kms:Decrypt", "kms:Encrypt"],
@@ -74,7 +74,7 @@ const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = 
 
 const fileKinds = ["exports/*"];
 
-/** What the use of ports allows a function, by the names of policies. */
+/** The policies for the ports that a function uses, by the policy's name. */
 export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
   const resources: Record<Exclude<Port, "mail">, string | readonly string[] | undefined> = {
     secrets: outside.secretsKey.keyArn,
@@ -97,7 +97,7 @@ export function portPolicies(side: Side, uses: readonly Port[], outside: Outside
   );
 }
 
-/** Mail goes out by SES, under the domain that it is from, unless there is an SMTP server for it. */
+/** Allows sending by SES under the sender's domain, or reading the SMTP server's secret when there is one. */
 function sendingPolicy({ files, mail }: Outside): PolicyDocument | undefined {
   if (mail.publicUrl === undefined) return undefined;
   const secret = secretArnOf(files, mail.smtpSecretName);
@@ -125,7 +125,7 @@ export function secretArnOf(scope: Construct, name: string | undefined): string 
   });
 }
 
-/** What functions that use ports are told of them. */
+/** The environment variables for the ports that a function uses. */
 export function portEnvironment(uses: readonly Port[], outside: Outside): Record<string, string> {
   const { paymentsSecretName, paymentsReturnUrl } = outside.payments;
   const variables: Record<Port, Record<string, string | undefined>> = {

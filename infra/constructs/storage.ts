@@ -6,10 +6,10 @@ import type { Construct } from "constructs";
 
 import { setLogicalId } from "./logical-id.ts";
 
-/** What a template calls the bucket. */
+/** The name of the bucket in a template. */
 export const filesBucketId = "FilesBucket";
 
-/** The private bucket of the files that customers download, over TLS only. It outlives the stack. */
+/** Adds the private bucket of the files that customers download, over TLS only. It outlives the stack. */
 export function addFilesBucket(scope: Construct): Bucket {
   const bucket = new Bucket(scope, "Files", {
     encryption: BucketEncryption.S3_MANAGED,
@@ -29,7 +29,7 @@ export function addFilesBucket(scope: Construct): Bucket {
   return setLogicalId(bucket, filesBucketId);
 }
 
-/** The key that secrets are sealed with. It outlives the stack, as without it nothing that is sealed ever opens again. */
+/** Adds the key that seals secrets. It outlives the stack, as no sealed secret could ever be opened without it. */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SecretsKey", {
     alias: `hosted-mail/${stage}/secrets`,
@@ -38,7 +38,7 @@ export const addSecretsKey = (scope: Construct, stage: string): Key =>
     removalPolicy: RemovalPolicy.RETAIN,
   });
 
-/** The one table. It outlives the stack: neither a deletion nor a rename of the stack takes the data with it. */
+/** Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. */
 export const addTable = (scope: Construct): Table =>
   new Table(scope, "Table", {
     partitionKey: { name: "PK", type: AttributeType.STRING },

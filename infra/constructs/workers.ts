@@ -19,7 +19,7 @@ import { allow } from "./permissions.ts";
 const retries = 6;
 const iteratorAgeLimit = Duration.minutes(5);
 
-/** A function that publishes the changes in the table's stream to the bus, and who hears of failures. */
+/** Adds the function that publishes the changes in the table's stream to the bus, with the alarms for its failures. */
 function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: WorkerPlace): lambda.Function {
   const { table, logLevel, topic } = place;
   const deadLetters = addDeadLetters(
@@ -53,7 +53,10 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
   return added;
 }
 
-/** One batch of a shard at a time: with more, Lambda keeps the order of one item, and every change is another item. */
+/**
+ * Reads one batch of a shard at a time: with more, Lambda keeps the order of changes to one item only, and every change
+ * is an item of its own.
+ */
 function mapStream(
   scope: Construct,
   name: string,
@@ -102,7 +105,10 @@ function streamArnOf({ tableStreamArn }: Table): string {
   return tableStreamArn;
 }
 
-/** What calls a worker, and how often again: EventBridge when Lambda does not take a call, Lambda when one fails. */
+/**
+ * How a worker is called, and the numbers of retries: EventBridge repeats a call that Lambda did not take, Lambda one
+ * that failed.
+ */
 type Calls = {
   description: string;
   maxEventAge: Duration;
@@ -121,10 +127,10 @@ function callsOf(source: RuleSource): Calls {
   }
   if (source.every === "day") return { description: "Called every day at 00:20 UTC", ...persistent };
   if (source.every === "hour") {
-    // The next hour brings another one.
+    // The next hour brings another call.
     return { description: "Called every hour", maxEventAge: Duration.minutes(30), handoverRetries: 10, runRetries: 1 };
   }
-  // The next minute brings another one.
+  // The next minute brings another call.
   return { description: "Called every minute", maxEventAge: Duration.minutes(1), handoverRetries: 0, runRetries: 0 };
 }
 
@@ -145,7 +151,7 @@ const whenOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
         },
       };
 
-/** A function that a rule of EventBridge calls, and who hears of failures. */
+/** Adds a function that a rule of EventBridge calls, with the alarms for its failures. */
 function addRuleWorker(
   scope: Construct,
   spec: WorkerSpec & { source: RuleSource },
@@ -181,14 +187,14 @@ function addRuleWorker(
 
 type Ends = Pick<WorkerPlace, "topic" | "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
 
-/** The rule, and the alarm when it could not call its function, whether or not that left a dead letter. */
+/** Adds the rule, and an alarm for when it could not call its function, with or without a dead letter. */
 function addRule(
   scope: Construct,
   { name, source }: { name: string; source: RuleSource },
   { bus, added, deadLetters, topic, stage }: Ends,
 ): void {
   const { maxEventAge, handoverRetries: retryAttempts } = callsOf(source);
-  // For a rule of another bus than the default one, `Ref` is more than the name that metrics go by.
+  // For a rule on a bus other than the default one, `Ref` is more than the rule name that metrics use.
   const ruleName = `${stage}-${name}`;
   new Rule(scope, `${name}.rule`, {
     ruleName,
@@ -206,10 +212,10 @@ function addRule(
   addAlarm(scope, `${name}.not_called`, `EventBridge could not call ${name}`, failed, 1, topic);
 }
 
-/** What all workers have in common, and who hears of their failures. */
+/** The properties that all workers share, and the topic for their alarms. */
 type WorkerPlace = Common & { stage: string; logLevel: string; topic: Topic | undefined };
 
-/** The event bus of the stage, and one function per worker with what wakes it. */
+/** Adds the event bus of the stage, and one function per worker with its trigger. */
 export function addWorkers(
   scope: Construct,
   workers: readonly WorkerSpec[],

@@ -13,16 +13,18 @@ import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { Construct } from "constructs";
 
-/** What alarms look at, at a time. */
+/** The span of time that one data point of an alarm covers. */
 export const period = Duration.minutes(5);
 
-/** When an alarm goes off, if not as soon as one period reaches the threshold. */
+/** The condition of an alarm, if it should not go off as soon as one period reaches the threshold. */
 type When = { periods?: number; isBelow?: boolean };
 
 /**
- * Alarms when a function crashes, times out or is throttled even once in 5 minutes, when the gateway answers 5xx five
- * times, and when it is slow for a quarter of an hour. A function's own 5xx answers are not crashes; only the gateway's
- * alarm sees them. CloudWatch bills each metric that an alarm looks at, so functions are watched all together.
+ * Adds the alarms of the stack. A function's own 5xx answer is not a crash; only the gateway's alarm sees it.
+ * CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm goes off when:
+ * - a function crashes, times out or is throttled even once in 5 minutes;
+ * - the gateway answers 5xx five times;
+ * - the gateway is slow for a quarter of an hour.
  */
 export function addAlarms(scope: Construct, api: { id: string; latencyAlarmMs: number }, topic?: Topic): void {
   const ms = api.latencyAlarmMs;
@@ -33,11 +35,11 @@ export function addAlarms(scope: Construct, api: { id: string; latencyAlarmMs: n
   addAlarm(scope, "Throttles", "Calls of functions are throttled", functionsMetric("Throttles", "Sum"), 1, topic);
 }
 
-/** What Lambda counts of all functions of this AWS account and region: their limits are the account's, too. */
+/** A Lambda metric of all functions of this AWS account and region, as Lambda's limits are the account's, too. */
 export const functionsMetric = (metricName: string, statistic: string): Metric =>
   new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
 
-/** What API Gateway counts of an HTTP API. */
+/** An API Gateway metric of an HTTP API. */
 export const gatewayMetric = (apiId: string, metricName: string, statistic: string): Metric =>
   new Metric({ namespace: "AWS/ApiGateway", metricName, dimensionsMap: { ApiId: apiId }, statistic, period });
 
@@ -48,8 +50,9 @@ export function sum(metrics: readonly IMetric[]): MathExpression {
 }
 
 /**
- * An alarm `<stack>.<id>` when the metric reaches the threshold in one period, or is below it in several; without any data only the
- * latter is an alarm. It speaks to the topic if there is one.
+ * Adds an alarm `<stack>.<id>`, which goes off when the metric reaches the threshold, or with `isBelow` when it stays
+ * below the threshold, for as many periods in a row. Only with `isBelow` does missing data count as an alarm. It
+ * notifies the topic if there is one.
  */
 export function addAlarm(
   scope: Construct,
@@ -74,7 +77,7 @@ export function addAlarm(
   if (topic) alarm.addAlarmAction(new SnsAction(topic));
 }
 
-/** Mails what alarms of this AWS account publish, over TLS only. The addressee confirms the subscription once. */
+/** Mails the alarms of this AWS account, over TLS only. The recipient has to confirm the subscription once. */
 export function addAlarmTopic(scope: Construct, email: string): Topic {
   const topic = new Topic(scope, "AlarmTopic", { enforceSSL: true });
   topic.addSubscription(new EmailSubscription(email));

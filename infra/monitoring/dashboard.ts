@@ -23,7 +23,7 @@ type Watched = {
   table: Table;
   logGroup: LogGroup;
   logMetrics: LogMetrics;
-  /** Who publishes the changes in the table's stream. */
+  /** The function that publishes the changes in the table's stream. */
   publisher: IFunction | undefined;
 };
 
@@ -32,7 +32,7 @@ const [width, height] = [8, 6];
 const graph = (title: string, left: IMetric[], right: IMetric[] = []): GraphWidget =>
   new GraphWidget({ title, left, right, width, height });
 
-/** The one page that says how a stage is: requests, functions, the table, what is done later, money. */
+/** Adds the one page with the state of a stage: requests, functions, the table, postponed work, money. */
 export function addDashboard(scope: Construct, watched: Watched): void {
   const { stage, apiId, table, logGroup, logMetrics, publisher } = watched;
   const dashboard = new Dashboard(scope, "Dashboard", { dashboardName: `hosted-mail-${stage}` });
@@ -71,7 +71,7 @@ const deadLetters = (scope: Construct): IMetric[] =>
       return queue.metricApproximateNumberOfMessagesVisible({ statistic: "Maximum", period, label });
     });
 
-/** What DynamoDB counts of the table. */
+/** A DynamoDB metric of the table. */
 export const ofTable = ({ tableName }: Table, metricName: string): Metric =>
   new Metric({
     namespace: "AWS/DynamoDB",
@@ -99,7 +99,10 @@ const byRoute = (logGroup: LogGroup): LogQueryWidget =>
     "limit 30",
   ]);
 
-/** Which functions the alarm `Errors` is about: what Lambda itself logs, at the level WARN, of a call that crashed or timed out. */
+/**
+ * The functions behind the alarm `Errors`, from the lines at level WARN that Lambda itself logs for a crash or a
+ * time-out.
+ */
 const crashes = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Crashes and time-outs, by function", [
     'filter type in ["platform.runtimeDone", "platform.initRuntimeDone"] and record.status != "success"',

@@ -7,14 +7,17 @@ import type { Construct } from "constructs";
 
 import { addAlarm, period } from "./alarms.ts";
 
-/** A log group whose lines expire. The functions share one; a stream's name begins with its function's. */
+/**
+ * Adds a log group whose lines expire. All functions share one group; the name of a stream begins with its function's
+ * name.
+ */
 export const addLogGroup = (scope: Construct, id: string, retention: RetentionDays): LogGroup =>
   new LogGroup(scope, id, { retention, removalPolicy: RemovalPolicy.RETAIN });
 
-/** What is counted from the lines of the functions' log. */
+/** The metrics that are counted from the functions' log lines. */
 export type LogMetrics = { errors: Metric; webhooksGivenUp: Metric; webhooksDue: Metric; ledgerViolations: Metric };
 
-/** Runs of the sweep of webhooks that say of something that there was any. */
+/** Matches the runs of the webhook sweep that report more than zero of a member. */
 const swept = (member: string): IFilterPattern =>
   FilterPattern.all(
     FilterPattern.stringValue("$.worker", "=", "retry_deliveries"),
@@ -22,8 +25,8 @@ const swept = (member: string): IFilterPattern =>
   );
 
 /**
- * Counts what only the log tells. CloudWatch reads the lines that functions write anyway, so it costs them nothing;
- * Powertools' metrics would cost every cold start: docs/deploy.md has the figures.
+ * Counts what only the log shows. CloudWatch reads the functions' log lines anyway, so this costs the functions
+ * nothing; Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
  */
 export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: string): LogMetrics {
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1"): Metric =>
@@ -44,7 +47,7 @@ export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: strin
 
 const checksEvery = Duration.hours(3);
 
-/** Alarms of what the log tells, and when nobody looks at the ledgers any more. */
+/** Adds the alarms on the log metrics, and one for when the ledgers are not checked any more. */
 export function addLogAlarms(
   scope: Construct,
   { errors, webhooksGivenUp, webhooksDue, ledgerViolations }: LogMetrics,

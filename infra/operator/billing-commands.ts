@@ -24,7 +24,7 @@ const Amount = z
 
 const account = { description: "The account's id.", schema: Id };
 
-/** How the operator's command says how far it is: on a terminal only. */
+/** Shows the progress of a command, on a terminal only. */
 function showProgress(done: number, total: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${total} accounts${done === total ? "\n" : ""}`);
 }
@@ -46,7 +46,7 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   return { closed_day: last, ...result };
 }
 
-/** Gives money to a wallet, once for each id: what was paid by other means, or a favour. */
+/** Credits a wallet, once per id: for a payment by other means, or as a favour. */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(amountText) ?? 0;
@@ -80,7 +80,7 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
   return { account_id: accountId, credited: existed ? "before" : money(amount), balance: money(posted) };
 }
 
-/** Looks at the books of all accounts, or of one. Throws with every problem. */
+/** Checks the books of all accounts, or of one. Throws an error that lists every problem. */
 async function checkBooks(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
   if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);

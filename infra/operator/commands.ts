@@ -10,14 +10,14 @@ import { getAssignment, planAssignments, planRevocation } from "../../shared/gra
 import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
 
-/** One thing an operator can do: its options by name, and what it answers. */
+/** One command of the operator: its options by name, and the function that runs it. */
 export type Command = {
   summary: string;
   options: Record<string, { description: string; schema: z.ZodType<string | undefined> }>;
   run: (table: Table, options: Record<string, string>, place: Place) => Promise<Record<string, unknown>>;
 };
 
-/** Where the table is: one on this machine has a data folder beside it. */
+/** The location of the table: a local table has a data folder beside it. */
 export type Place = { dataDir?: string };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
@@ -26,7 +26,10 @@ const option = (options: Record<string, string>, name: string): string => option
 
 const user = { description: "The user's id: the `id` that GET /v1/public/me shows them.", schema: Id };
 
-/** Gives a user ownership of an account unless they have it; from outside, so nothing is checked but that it exists. */
+/**
+ * Makes a user an owner of an account, unless they are one. The operator stands above permissions, so only the
+ * account's existence is checked.
+ */
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
   const subject = { type: "user" as const, id: userId };
@@ -64,7 +67,7 @@ async function removeOwner(table: Table, accountId: string, userId: string): Pro
   return { account_id: accountId, removed_owner_id: userId };
 }
 
-/** The operator's own mark beside the grants that made somebody a super admin. */
+/** The mark of the operator among the grants that make a user a super admin. */
 const operatorGrant = "operator";
 
 async function setSuperAdmin(table: Table, userId: string, isOne: boolean): Promise<Record<string, unknown>> {

@@ -13,14 +13,15 @@ import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.t
 import { engineNote, localTableName } from "../local/table/lock.ts";
 import type { Place } from "./commands.ts";
 
-/** A table to operate on, where it is, in words too, and how to let go of it. */
+/** A table to operate on, a description of its location, and the function that closes it. */
 export type Connection = Place & { table: Table; place: string; close: () => Promise<void> };
 
 const open = (name: string): Table => openTable(documentClient(), name);
 
 /**
- * The named table where the AWS SDK finds it (a deployed one, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB);
- * else the local one: at that endpoint, or in the running product, or by starting its engine for the moment.
+ * Connects to the named table where the AWS SDK finds it (a deployed one, or the endpoint in
+ * AWS_ENDPOINT_URL_DYNAMODB). Without a name connects to the local table: at that endpoint, or in the running product,
+ * or by starting its engine for the duration of the command.
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };
@@ -40,7 +41,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
 
 const Note = z.object({ endpoint: z.url(), pid: z.int() });
 
-/** The endpoint that the running product wrote down; undefined when there is none or its process is gone. */
+/** The endpoint in the note of the running product; undefined when there is no note, or its process has ended. */
 async function runningEndpoint(file: string): Promise<string | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;

@@ -24,7 +24,9 @@ const Time = z
 
 const complain = (what: string, detail: unknown): void => void process.stderr.write(`${what}: ${String(detail)}\n`);
 
-/** To the named bus, or to the log in the local data folder and what the product there does with events. */
+/**
+ * Publishes to the named bus, or else to the event log in the local data folder and the local product's event queue.
+ */
 function publisherFor({ dataDir }: Place, bus: string | undefined): EventPublisher {
   if (bus !== undefined) {
     return eventBridgePublisher(bus, { error: (message, fields) => complain(message, JSON.stringify(fields)) });
@@ -43,7 +45,7 @@ function readEvent(row: Item): Event[] {
 
 type Counts = { accounts: number; published: number; unreadable: number };
 
-/** Publishes an account's changes again, oldest first. Throws when one cannot be published. */
+/** Publishes an account's changes again, oldest first. Throws when a change cannot be published. */
 async function replayAccount(
   table: Table,
   accountId: string,
@@ -84,7 +86,7 @@ async function listDeadLetters({ dataDir }: Place): Promise<Record<string, unkno
   return { count: letters.length, dead_letters: letters };
 }
 
-/** What an operator can do with the events that changes are published as. */
+/** The operator's commands for the events of changes. */
 export const eventCommands: Record<string, Command> = {
   "events replay": {
     summary: "Publish the changes of a span of time again, oldest first.",

@@ -37,7 +37,7 @@ async function list(table: Table, { status, account, page = "1" }: Record<string
   };
 }
 
-/** What an operator can do with what customers say of the product. */
+/** The operator's commands for customers' feedback. */
 export const feedbackCommands: Record<string, Command> = {
   "feedback list": {
     summary: `List feedback of all accounts, newest first, ${pageSize} a page.`,

@@ -42,7 +42,7 @@ const Relay = z.string().refine((text) => readEndpoint(text) !== undefined, {
 
 const shown = (stock: StockHolder): Record<string, unknown> => ({ ...stock });
 
-/** What an operator can do with the stock of dedicated IPs, and with those of accounts. */
+/** The operator's commands for the stock of dedicated IPs, and for the dedicated IPs of accounts. */
 export const ipCommands: Record<string, Command> = {
   "ip add": {
     summary: "Put an address into the stock of dedicated IPs.",

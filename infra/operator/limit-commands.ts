@@ -22,7 +22,7 @@ const limitClass = {
 
 const classOf = (options: Record<string, string>): LimitClass => limitClass.schema.parse(options["class"]);
 
-/** Every class with the limit that holds in the account, and whether that is its own. */
+/** Every limit class with the limit that applies to the account, and whether the account has its own. */
 const answer = (accountId: string, own: z.output<typeof AccountLimits> | undefined): Record<string, unknown> => ({
   account_id: accountId,
   limits: limitClassNames.map((name) => {
@@ -31,7 +31,7 @@ const answer = (accountId: string, own: z.output<typeof AccountLimits> | undefin
   }),
 });
 
-/** What an operator can do with the rate limits of an account. */
+/** The operator's commands for the rate limits of an account. */
 export const limitCommands: Record<string, Command> = {
   "limits show": {
     summary: "Show an account's rate limits, and which of them are its own.",

@@ -39,7 +39,7 @@ Everywhere:
 Exit codes: 0 done, 1 refused or failed, 2 not understood.
 `;
 
-/** The command line was not understood; the message says why. */
+/** Thrown for an invalid command line; the message gives the reason. */
 class Misuse extends Error {}
 
 type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
@@ -100,7 +100,7 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
 const textOf = (value: unknown): string =>
   typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
-/** Customers wrote some of it: what a terminal would obey is written as JSON escapes it. */
+/** Escapes control characters as JSON does, as customers' texts could otherwise control the terminal. */
 const harmless = (text: string): string =>
   text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -130,10 +130,10 @@ function complaintOf(error: unknown): string {
   return (process.env["DEBUG"] === undefined ? undefined : error.stack) ?? error.message;
 }
 
-/** What a command comes to: its exit code, and what it writes to both outputs. */
+/** The result of a command: its exit code, and its text on both outputs. */
 export type Outcome = { code: number; out: string; err: string };
 
-/** Does what a command line says, as the usage text describes it; never throws. */
+/** Runs a command line, as the usage text describes it; never throws. */
 export async function operate(argv: readonly string[]): Promise<Outcome> {
   try {
     const parsed = parse(argv);

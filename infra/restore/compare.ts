@@ -10,24 +10,24 @@ import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
-/** A table, and what was restored of it as it was at a moment. */
+/** A table, and a copy of it restored to a moment. */
 export type Pair = { source: Table; restored: Table; at: Date };
 
-/** What was compared, and what is wrong, in words. */
+/** The numbers of accounts, compared accounts and changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
 const Pointer = z.object({ account_id: z.string() });
 
-/** A transaction of the last seconds may not have been committed when its change says that it was made. */
+/** The margin before the moment: a change may carry an earlier time than the commit of its transaction. */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
 
 const lists = ["workspaces", "domains", "dns_records", "mailboxes", "transactions", "invoices"];
 
 /**
- * Compares what cannot have changed since, for up to `sample` accounts spread over all: the changes of the 30 days
- * before, and the ledger's entries, which both are only ever added to. Of what was restored the books have to hold, and
- * lists to have the rows that they count.
+ * Compares a restored table with its source, for up to `sample` accounts spread over all. It compares records that are
+ * only ever added: the changes of the 30 days before, and the ledger's entries. In the restored table it also checks
+ * that the books are balanced, and that lists have as many rows as they count.
  */
 export async function compare(pair: Pair, sample: number): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });

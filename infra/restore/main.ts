@@ -28,7 +28,7 @@ const Options = z.strictObject({
   keep: z.boolean().default(false),
 });
 
-/** The options of the command line; text says why they are none. */
+/** The options of the command line, or a text with the reason why they are invalid. */
 function optionsOf(argv: string[]): z.output<typeof Options> | string {
   try {
     const string = { type: "string" } as const;

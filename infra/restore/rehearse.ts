@@ -12,10 +12,13 @@ import {
 import { documentClient, openTable } from "../../shared/table/table.ts";
 import { type Comparison, compare } from "./compare.ts";
 
-/** How to wait for DynamoDB: it takes from minutes to hours to restore a table. */
+/** How to wait for DynamoDB, which takes from minutes to hours to restore a table. */
 type Waiting = { pollMs: number; signal: AbortSignal; onWait: (status: string) => void };
 
-/** The latest moment that a table can be restored to, or an asked one. Throws when it cannot be. */
+/**
+ * The requested moment, or else the latest one that a table can be restored to. Throws when the table cannot be
+ * restored to it.
+ */
 async function restorePoint(client: DynamoDBClient, table: string, asked: Date | undefined): Promise<Date> {
   const { ContinuousBackupsDescription } = await client.send(
     new DescribeContinuousBackupsCommand({ TableName: table }),
@@ -31,14 +34,14 @@ async function restorePoint(client: DynamoDBClient, table: string, asked: Date |
   return asked ?? latest;
 }
 
-/** Begins to restore a table as it was at a moment to another one that is not there yet. */
+/** Begins to restore a table, as it was at a moment, to a new table. */
 async function beginRestore(client: DynamoDBClient, source: string, target: string, at: Date): Promise<void> {
   await client.send(
     new RestoreTableToPointInTimeCommand({ SourceTableName: source, TargetTableName: target, RestoreDateTime: at }),
   );
 }
 
-/** Waits until the table can be used. Throws when it is aborted. */
+/** Waits until the table is ready. Throws when the wait is aborted. */
 async function untilActive(client: DynamoDBClient, table: string, waiting: Waiting): Promise<void> {
   for (;;) {
     waiting.signal.throwIfAborted();
@@ -50,7 +53,7 @@ async function untilActive(client: DynamoDBClient, table: string, waiting: Waiti
   }
 }
 
-/** Deletes the table; false when DynamoDB does not delete it yet, as it is still being restored. */
+/** Deletes the table; false when DynamoDB cannot delete it yet because it is still being restored. */
 async function remove(client: DynamoDBClient, table: string): Promise<boolean> {
   try {
     await client.send(new DeleteTableCommand({ TableName: table }));
@@ -65,9 +68,9 @@ type Rehearsal = {
   table: string;
   /** How many accounts to compare. */
   sample: number;
-  /** The moment to restore to; the latest there is if not said. */
+  /** The moment to restore to; by default the latest possible one. */
   at?: Date | undefined;
-  /** Leaves the restored table. */
+  /** Keeps the restored table. */
   keep: boolean;
   pollMs: number;
   signal: AbortSignal;
@@ -77,13 +80,13 @@ type Rehearsal = {
 
 type Rehearsed = Comparison & { at: Date; scratch: string; seconds: number };
 
-/** `hosted-mail-…-rehearsal-20261122T093000Z`: nobody else's table. */
+/** The name of the temporary table, used by nothing else: `hosted-mail-…-rehearsal-20261122T093000Z`. */
 const scratchName = (table: string, now: Date): string =>
   `${table.slice(0, 220)}-rehearsal-${now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 
 /**
- * Restores a table to a new one beside it, compares the two, and deletes the new one, whatever came of it. Says each
- * step. The source is only read. Rejects when it cannot be restored, and when it is aborted.
+ * Restores a table to a new one beside it, compares the two, and deletes the new one whatever the result. Reports each
+ * step. Only reads the source. Rejects when the table cannot be restored, and when the rehearsal is aborted.
  */
 export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   const { table, say, now, sample } = rehearsal;

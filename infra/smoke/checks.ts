@@ -18,14 +18,14 @@ const feedback = (isAllowed: boolean): Check => ({
   },
 });
 
-/** Money cannot be taken back. */
+/** Never run, as payments cannot be undone. */
 const billing: Check = {
   name: "billing: pay, change the plan",
   writes: true,
   run: () => Promise.reject(new Skip("it costs money, or opens a checkout that stays open")),
 };
 
-/** Everything that is looked at, in its order. */
+/** All checks, in the order in which they run. */
 export const checksFor = ({ writeFeedback }: { writeFeedback: boolean }): readonly Check[] => [
   ...reads,
   ...programReads,

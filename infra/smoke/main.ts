@@ -13,12 +13,13 @@ const lineOf = ({ name, state, ms, note }: Outcome): string =>
 
 const onOutcome = (outcome: Outcome): void => void process.stdout.write(`${lineOf(outcome)}\n`);
 
-/** Ends the run on the first signal, and at once, whatever is left behind, on the second. */
+/** Ends the run at the first signal, with a clean-up; a second signal ends it at once, without one. */
 function stopOnSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (): void => {
-    // npm hands a Ctrl-C on a moment after the terminal did: it is the same key press.
+    // npm passes a Ctrl-C on a moment after the terminal did, so a second signal within half a second is the same key
+    // press.
     if (firstAt !== undefined && performance.now() - firstAt > 500) process.exit(130);
     if (firstAt !== undefined) return;
     firstAt = performance.now();

@@ -7,17 +7,17 @@ import * as z from "zod";
 import { reasonOf } from "../local/command-line.ts";
 import { readSettings } from "../local/start/settings.ts";
 
-/** Where to look, as whom, and how far one may go. */
+/** The product to check, the token to use, and how far the checks may go. */
 export type SmokeOptions = {
   url: string;
   token: string;
-  /** The account to look at; the first that the token sees, if it is not said. */
+  /** The account to check; by default the first that the token sees. */
   account: string | undefined;
   readOnly: boolean;
   writeFeedback: boolean;
 };
 
-/** The command line was not understood, or leads nowhere; the message says what to do. */
+/** Thrown for a command line that is invalid or names no product; the message says what to do. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm run smoke -- [options]
@@ -59,7 +59,7 @@ const Demo = z.object({
   accounts: z.array(z.object({ id: z.string(), owner: z.object({ token: z.string() }) })).min(1),
 });
 
-/** The product on this machine, as its demo's first owner. */
+/** The product on this machine, with the token of its demo's first owner. */
 async function here(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, "url" | "token" | "account">> {
   const file = join(readSettings(environment).dataDir, "demo.json");
   try {
@@ -72,7 +72,7 @@ async function here(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, 
   }
 }
 
-/** What the command line asks for. Throws `Misuse`. */
+/** Reads the options of the command line. Throws `Misuse`. */
 export async function readOptions(
   argv: readonly string[],
   environment: NodeJS.ProcessEnv,

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Check } from "./run.ts";
 import { Skip, expect, type Scene } from "./scene.ts";
 
-/** The same program by each door: it makes a tag and takes it away again. */
+/** The program that both entry points of code mode run: it makes a tag and deletes it. */
 const programOf = ({ path, name }: Scene): string =>
   [
     `made = tags.add(account_id="${path.account_id}", name="${name} in a program")`,
@@ -18,7 +18,7 @@ type Envelope = {
   responses: { function: string; status: string; value?: unknown }[];
 };
 
-/** What an envelope says of the program; a tag that was made and not taken away is noted. */
+/** Checks the envelope of a program. */
 function checkEnvelope(scene: Scene, envelope: Envelope): void {
   if (envelope.status === "completed") return;
   const { code, message } = envelope.error ?? { code: "unknown", message: "no error is told" };
@@ -26,7 +26,7 @@ function checkEnvelope(scene: Scene, envelope: Envelope): void {
   throw new Error(`the program ended ${envelope.status}: ${code}: ${message}`);
 }
 
-/** A tag of a program that was cut off in the middle is found by its name. */
+/** Deletes, by its name, a tag that an interrupted program left behind. */
 async function removeTags({ api, path, name }: Scene): Promise<void> {
   const { items } = (await api.tags.list({ path, query: { page_size: 100 } })).data;
   for (const { id, name: its } of items) {
@@ -51,7 +51,7 @@ async function callTool({ api }: Scene, name: string, code: string): Promise<Env
   return JSON.parse(result.content[0]?.text ?? "{}") as Envelope;
 }
 
-/** Code mode by its two doors, reading. */
+/** The checks of code mode, by both of its entry points, that only read. */
 export const programReads: readonly Check[] = [
   {
     name: "code mode: a program that reads",
@@ -82,7 +82,7 @@ const writing = (name: string, send: (scene: Scene, code: string) => Promise<Env
   },
 });
 
-/** Code mode by its two doors, writing. */
+/** The checks of code mode, by both of its entry points, that write. */
 export const programWrites: readonly Check[] = [
   writing("code mode: a program that writes", runProgram),
   writing("mcp: service_execute", (scene, code) => callTool(scene, "service_execute", code)),

@@ -4,7 +4,7 @@ import { Skip, expect, refusalOf } from "./scene.ts";
 type Listed = { data: { total: number } };
 const totalOf = ({ data }: Listed): string => `${data.total} in all`;
 
-/** What the product shows to everybody. */
+/** The checks of everything that the product shows without a token. */
 const open: Check[] = [
   {
     name: "openapi: the document",
@@ -49,7 +49,7 @@ const open: Check[] = [
   },
 ];
 
-/** Who the token is, and which account is looked at. */
+/** The checks of the token's own user, and of the account. */
 const self: Check[] = [
   {
     name: "me.get",
@@ -89,7 +89,7 @@ const self: Check[] = [
   },
 ];
 
-/** A look at every family, each of which asks for no more than to see it. */
+/** The checks of every family of functions; each needs only the right to view it. */
 const families: Check[] = [
   { name: "workspaces.list", run: async ({ api, path }) => totalOf(await api.workspaces.list({ path })) },
   { name: "domains.list", run: async ({ api, path }) => totalOf(await api.domains.list({ path })) },
@@ -147,5 +147,5 @@ const families: Check[] = [
   },
 ];
 
-/** The checks that make nothing. */
+/** The checks that create nothing. */
 export const reads: readonly Check[] = [...open, ...self, ...families];

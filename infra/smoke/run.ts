@@ -4,13 +4,15 @@ import { reasonOf } from "../local/command-line.ts";
 import { type Scene, Skip } from "./scene.ts";
 
 export type Check = {
-  /** The family first, then what is done. */
+  /** The family first, then the action. */
   name: string;
-  /** Whether it makes something. */
+  /** Whether the check creates something. */
   writes?: true;
-  /** Whether there is nothing more to see when it fails. */
+  /** Whether the run ends when this check fails. */
   essential?: true;
-  /** Does it, and may answer a remark. Throws where it fails, and `Skip` where it cannot be done. */
+  /**
+   * Runs the check; may answer a remark. Throws when the check fails, and throws `Skip` when it is not possible here.
+   */
   run: (scene: Scene) => Promise<string | void>;
 };
 
@@ -18,13 +20,15 @@ export type Outcome = { name: string; state: "ok" | "failed" | "skipped"; ms: nu
 
 export type RunOptions = {
   readOnly: boolean;
-  /** Told of each outcome as it is there. */
+  /** Called with each outcome as soon as it is known. */
   onOutcome: (outcome: Outcome) => void;
-  /** Ends the run before the next check; what was made is taken away all the same. */
+  /** Ends the run before the next check; everything created is still removed. */
   signal: AbortSignal;
 };
 
-/** Why a refusal is none of the product's faults: the token may not do it, or the account may not be changed. */
+/**
+ * The reason why a refusal is no fault of the product: the token lacks a capability, or the account cannot be changed.
+ */
 function excuseOf(error: unknown): string | undefined {
   if (error instanceof Skip) return error.message;
   if (!(error instanceof ApiError) || error.status !== 403) return undefined;
@@ -51,7 +55,9 @@ async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Out
   }
 }
 
-/** Takes away what is still there, the newest first. What cannot be taken away is a failure that names it. */
+/**
+ * Removes everything left over, the newest first. A leftover that cannot be removed becomes a failure with its name.
+ */
 async function tidyUp(scene: Scene): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const { what, remove } of scene.leftovers.splice(0).toReversed()) {
@@ -67,7 +73,7 @@ async function tidyUp(scene: Scene): Promise<Outcome[]> {
   return outcomes;
 }
 
-/** Makes the checks one after the other; whatever comes of them, nothing that they made is left. */
+/** Runs the checks one after the other, and always removes everything that they created. */
 export async function runChecks(
   checks: readonly Check[],
   scene: Scene,

@@ -2,26 +2,26 @@ import { randomBytes } from "node:crypto";
 
 import { ApiError, connect, type HostedMail } from "#client";
 
-/** A check that cannot be made here, and why. */
+/** Thrown by a check that is not possible here; the message gives the reason. */
 export class Skip extends Error {}
 
-/** A check's finding that something is not as it should be. */
+/** Thrown by a check that finds a fault. */
 class Wrong extends Error {}
 
 export function expect(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Wrong(otherwise);
 }
 
-/** Something that the run has made, and how it goes away again. */
+/** Something that the run has created, and the function that removes it. */
 type Leftover = { what: string; remove: () => Promise<unknown> };
 
-/** What the checks of one run share. */
+/** The state that the checks of one run share. */
 export class Scene {
   readonly api: HostedMail;
   readonly url: string;
-  /** What everything that this run makes is named by. */
+  /** The prefix in the names of everything that this run creates. */
   readonly name = `smoke-${randomBytes(5).toString("hex")}`;
-  /** The account that is looked at, once it is known. */
+  /** The account to check, as soon as it is known. */
   path: { account_id: string };
   workspaceId: string | undefined;
   domain: string | undefined;
@@ -38,7 +38,7 @@ export class Scene {
     });
   }
 
-  /** Notes something that was made, to be taken away at the end, or before by the returned function. */
+  /** Registers something that was created, for removal at the end of the run, or earlier by the returned function. */
   made(what: string, remove: () => Promise<unknown>): () => Promise<void> {
     const leftover = { what, remove };
     this.leftovers.push(leftover);
@@ -50,8 +50,8 @@ export class Scene {
   }
 
   /**
-   * As `made`, of what is about to be made: an answer that is lost leaves it to be taken away. What was refused for good
-   * was not made.
+   * Registers something like `made`, but before it is created, so that it is removed even if the answer is lost. After
+   * a final refusal there is nothing to remove.
    */
   async making<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
     const done = this.made(what, remove);
@@ -64,27 +64,27 @@ export class Scene {
     }
   }
 
-  /** The workspace that this run has made. */
+  /** The workspace that this run has created. */
   get workspace(): string {
     if (this.workspaceId === undefined) throw new Skip("there is no workspace of this run to do it in");
     return this.workspaceId;
   }
 
-  /** The domain that this run has made. */
+  /** The domain that this run has created. */
   get domainName(): string {
     if (this.domain === undefined) throw new Skip("there is no domain of this run to do it in");
     return this.domain;
   }
 
-  /** Asks for something beside the functions. */
+  /** Sends a request beside the functions of the client. */
   ask(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, signal: AbortSignal.timeout(30_000) });
   }
 }
 
 /**
- * Takes away what goes by a name of this run, and may be there or not: an answer that was lost says neither, and one with
- * a secret is not given twice.
+ * Removes the items that carry a name of this run. After a lost answer nobody knows whether the item exists, and an
+ * answer with a secret is not given twice, so the item has to be found by its name.
  */
 export async function removeNamed<Item extends { id: string }>(
   items: readonly Item[],
@@ -94,7 +94,7 @@ export async function removeNamed<Item extends { id: string }>(
   for (const item of items) if (isIt(item)) await remove(item.id);
 }
 
-/** The error with which a call was refused. */
+/** The error of a refused call. */
 export async function refusalOf(call: Promise<unknown>): Promise<ApiError> {
   try {
     await call;
@@ -105,7 +105,7 @@ export async function refusalOf(call: Promise<unknown>): Promise<ApiError> {
   throw new Wrong("it was not refused");
 }
 
-/** That something which was taken away is gone for its readers too. */
+/** Checks that something deleted is gone for its readers, too. */
 export async function expectGone(call: Promise<unknown>): Promise<void> {
   const { status } = await refusalOf(call);
   expect(status === 404, `what was deleted still answers ${status}`);

@@ -6,10 +6,10 @@ import { ApiError } from "#client";
 import type { Check } from "./run.ts";
 import { type Scene, expect, expectGone, refusalOf, removeNamed } from "./scene.ts";
 
-/** How long a domain may take to go, and with it the workspace that it is in. */
+/** How long the removal of a domain may take, and with it that of its workspace. */
 const goingMs = 30_000;
 
-/** The workspace is not empty as long as its domain is on its way out. */
+/** Deletes a workspace, with retries: it is not empty until its domain is removed. */
 async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Promise<void> {
   for (const until = performance.now() + goingMs; ;) {
     try {
@@ -23,7 +23,7 @@ async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Prom
   }
 }
 
-/** What everything else is done in: they stay until the end. */
+/** The checks that create the workspace and domain for all others; both stay until the end. */
 const places: Check[] = [
   {
     name: "workspaces: add, get, update",
@@ -121,7 +121,7 @@ const inDomain: Check[] = [
       const removeMailbox = scene.made(`mailbox ${primary_email}`, () =>
         api.mailboxes.delete({ path: { ...path, mailbox } }),
       );
-      // To a mailbox of the account, so that nobody is written to.
+      // The target is a mailbox of the account, so that no stranger gets mail.
       const { data } = await api.forwarding.add({
         path,
         body: { target_email: primary_email, workspace_id: scene.workspace },
@@ -138,7 +138,7 @@ const inDomain: Check[] = [
 ];
 
 async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> {
-  // The revealing of a mailbox that nobody will use; the password stays in this process and dies with the mailbox.
+  // Reveals the password of a mailbox that nobody will use; it stays in this process and ends with the mailbox.
   const at = { ...path, mailbox };
   try {
     const { password } = (await api.mailboxes.reveal_credentials({ path: at })).data;
@@ -151,10 +151,10 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
   expect(code === "secret_already_shown", `the second reveal answers ${code}`);
 }
 
-/** The checks that make a place to work in, and what is done there. */
+/** The checks that create a workspace and a domain, and that work in them. */
 export const writes: readonly Check[] = [...places, ...inDomain];
 
-/** A public address of ICANN's, for a host that never proves itself: until it does, nothing is sent to it. */
+/** A public address of ICANN's, for a host that never proves itself; nothing is sent to a host before it does. */
 const someHost = "192.0.46.8";
 
 const people: Check[] = [
@@ -204,7 +204,7 @@ const people: Check[] = [
 
 async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void> {
   const subject = { subject_id: group, subject_type: "group" } as const;
-  // The narrowest that there is. It goes with the group, whatever happens in between.
+  // The narrowest grant possible. It ends with the group, whatever happens in between.
   const body = { ...subject, grant_kind: "capability", capability_key: "account.view" } as const;
   const { id: grant_id } = (await api.auth.authorizations.grant({ path, body })).data;
   await api.auth.authorizations.revoke({ path: { ...path, grant_id } });
@@ -233,7 +233,7 @@ const things: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path } = scene;
-      // An event that this run does not cause, so that nothing is sent to the address.
+      // This run does not cause this event, so nothing is sent to the address.
       const body = { url: `https://example.com/${scene.name}`, event_types: ["feedback.updated"] };
       const { made, remove } = await scene.making(
         `webhook ${body.url}`,
@@ -268,5 +268,5 @@ const things: Check[] = [
   },
 ];
 
-/** What concerns the account as a whole. */
+/** The checks that concern the account as a whole. */
 export const accountWrites: readonly Check[] = [...people, ...things];

@@ -1,8 +1,8 @@
 import type { StageSettings } from "../config/settings.ts";
 
 /**
- * The stage without a name: all by default, as in `npm run synth`. It registers no names with a registrar and has no
- * zones; a deployment needs `issuers`, here or in ISSUERS.
+ * The default stage, with default settings, as in `npm run synth`. Names and zones are only simulated. A deployment
+ * needs `issuers`, here or in ISSUERS.
  */
 export const settings: StageSettings = {
   registrar: "embedded",

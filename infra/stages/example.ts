@@ -1,9 +1,9 @@
 import type { StageSettings } from "../config/settings.ts";
 
 /**
- * A production stage with every setting there is, but `readOnly`, which is for incidents, and `smtpSecretName`, which is
- * instead of SES: copy it to `<your stage>.ts`, take out what you do not need, and put your own names in. docs/deploy.md
- * says what each is, and which secrets have to be there first.
+ * A production stage with every setting except `readOnly`, which is for incidents, and `smtpSecretName`, which replaces
+ * SES. Copy it to `<your stage>.ts`, remove the settings that you do not need, and enter your own names. docs/deploy.md
+ * describes each setting, and lists the secrets that have to exist first.
  */
 export const settings: StageSettings = {
   issuers: [

@@ -41,7 +41,7 @@ type AuditEntry = z.output<typeof AuditEntry>;
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** What narrows the audit log; all that is given must hold. */
+/** The filters of the audit log; an entry has to match all filters that are given. */
 export const auditQuery = {
   actor_id: Id.optional().meta({ description: "Only what this user or service account did." }),
   action: z.string().min(1).max(100).optional().meta({
@@ -70,7 +70,10 @@ const entryOf = (change: StoredChange): AuditEntry => ({
   request_id: change.request_id,
 });
 
-/** A page of the account's changes, newest first; 422 when a filter would have to look at more than 20,000. */
+/**
+ * A page of the account's changes, newest first. Throws 422 when a filter would have to search more than 20,000
+ * changes.
+ */
 export async function listAuditEntries(
   accountId: string,
   { page, page_size, since, until, ...filter }: AuditQuery,

@@ -9,14 +9,19 @@ import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
 
 const dayMs = 86_400_000;
 
-/** A day on, some earlier, some later: those that came together are not looked at together for ever. */
+/**
+ * About a day later; the random spread keeps dedicated IPs that were checked together from being checked together for
+ * ever.
+ */
 const aDayOn = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
-/** What a dedicated IP becomes that was found well. */
+/** The members of a dedicated IP that passed its check. */
 export const wellNow = ({ addresses }: Look, now: Date) =>
   ({ status: "active", status_reason: null, addresses, failures: 0, due_at: aDayOn(now) }) as const;
 
-/** The writes that make a host firmly have its addresses. 409 `ip_taken` for one that somebody else has. */
+/**
+ * The writes that give a host a firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder.
+ */
 export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
@@ -28,10 +33,11 @@ export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
 }
 
 /**
- * Takes addresses that a host has just proved from hosts of others that cannot prove them any more, each of which goes
- * back to where it began. Where both would prove an address the texts at its name are the same, so that what was seen of
- * it says whether the other one still does, and nobody is asked again. 409 `ip_taken` for one that is in stock, or that
- * the other host still proves, or had when it was suspended.
+ * Takes the addresses that a host has just proved from hosts of other accounts that cannot prove them any more. Such a
+ * host returns to `pending_authorization`. Both hosts would publish their proof at the same name, so the texts that
+ * were read there also tell whether the other host still proves the address, and no second look is needed.
+ * Throws 409 `ip_taken` for an address that is in stock, or that the other host still proves, or had proved when it was
+ * suspended.
  */
 export async function takeFromRivals(ip: StoredIp, look: Look, { table, commit, now }: Mover): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
@@ -50,14 +56,17 @@ export async function takeFromRivals(ip: StoredIp, look: Look, { table, commit, 
   }
 }
 
-/** An address, and what the host that has it now publishes at its name. */
+/** An address, and the texts published at its name. */
 type Contested = { ip: string; texts: readonly string[] };
 
-/** Whether a host keeps an address that it has proved: it publishes its key's hash there, or is not to be moved. */
+/**
+ * Whether a host keeps an address that it has proved: it publishes its key's hash there, or it is not active and so
+ * stays.
+ */
 const keeps = ({ status, key_hash }: StoredIp, { texts }: Contested): boolean =>
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
 
-/** The writes that take all addresses from a host that cannot keep this one, provided it still has it. */
+/** The writes that take all addresses from a host that cannot keep this one, provided the host still has it. */
 async function ousting(
   table: Reader,
   { account_id, dedicated_ip_id }: HostHolder,

@@ -12,9 +12,9 @@ import { becoming, ipChange, later, planAfresh, systemMover, type Becoming, type
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
-/** How long to wait for a host's records, or an address's name: soon at first, once a day in the end. */
+/** The waits for a host's records, or for an address's name: short at first, a day in the end. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
-/** How often in a row something has to be found wanting before a dedicated IP counts as degraded. */
+/** How many checks in a row have to fail before a dedicated IP counts as degraded. */
 const patience = 2;
 /** How long a host may take to prove itself before its key ends. */
 const provingMs = 30 * dayMs;
@@ -22,7 +22,7 @@ const provingMs = 30 * dayMs;
 const soon = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
-/** Does what is due of a dedicated IP at an instant. Whatever fails stays due: it is taken up again. */
+/** Does the work that is due for a dedicated IP at an instant. Failed work stays due and is tried again. */
 export async function advanceIp(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
   const ip = await ipById(work.table, accountId, id);
   if (ip?.due_at !== at) return forget(accountId, id, at, work);
@@ -50,10 +50,10 @@ const forget = (accountId: string, id: string, at: string, { table }: IpWork): P
     };
   });
 
-/** What was found of a dedicated IP: what it becomes, what is written beside, and what that is called. */
+/** The result of a check: the members to change, further writes, and the verb of the recorded change. */
 type Found = { members: Becoming; beside?: (current: StoredIp) => Promise<Write[]>; verb?: IpVerb | undefined };
 
-/** Writes down what was found, unless the dedicated IP is at something else by now, or was looked at by somebody else. */
+/** Writes the result of a check, unless the dedicated IP was changed or checked by somebody else in the meantime. */
 function become(ip: StoredIp, { members, beside, verb }: Found, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
   return commit(async () => {
@@ -73,7 +73,10 @@ function become(ip: StoredIp, { members, beside, verb }: Found, work: IpWork): P
 const isSame = (current: StoredIp | undefined, ip: StoredIp): current is StoredIp =>
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
-/** A managed one whose address is called what it should be is active, and paid; one that never is so goes. */
+/**
+ * Activates a managed dedicated IP whose address has the right name, and takes its price; gives up one that has taken
+ * too long.
+ */
 async function provision(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
   const isWell = look.status === "well";
@@ -87,14 +90,14 @@ async function provision(ip: StoredIp, look: Look, work: IpWork): Promise<void> 
   );
 }
 
-/** Looks again later, and less and less often. */
+/** Plans the next check; the waits get longer and longer. */
 function wait(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promise<void> {
   const { failures } = ip;
   const due_at = soon(failures, work.now());
   return become(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, work);
 }
 
-/** A host that proves itself has its addresses from then on, unless somebody else has one. */
+/** Gives a host that proves itself its addresses, unless another holder has one. */
 async function prove(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   try {
     await takeFromRivals(ip, look, systemMover(work, ip.account_id));
@@ -109,7 +112,10 @@ async function prove(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
-/** In the end a host that never proved itself begins anew, and has nothing of what it proved with another key. */
+/**
+ * Waits for a host to prove itself. After 30 days it has to be authorized again, and loses the addresses that it proved
+ * with an earlier key.
+ */
 function awaitProof(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   const sinceMs = work.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
   if (ip.status !== "verifying" || sinceMs < provingMs) return wait(ip, look, work);
@@ -126,7 +132,7 @@ function awaitProof(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   return become(ip, { members, beside, verb: "failed" }, work);
 }
 
-/** Whether an active one is still well, or a degraded one well again. */
+/** Checks whether an active dedicated IP is still well, or a degraded one well again. */
 async function recheck(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   const now = work.now();
   if (look.status === "unknown") return become(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
@@ -136,7 +142,7 @@ async function recheck(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
   return become(ip, { members: wellNow(look, now), verb }, work);
 }
 
-/** A host that is degraded gives way to whoever proves that its addresses are theirs. */
+/** Records a failed check. A host that becomes degraded loses its addresses to anybody who proves them. */
 function notice(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promise<void> {
   const failures = ip.failures + 1;
   const found = { addresses, failures, due_at: soon(failures + 1, work.now()) };

@@ -15,13 +15,15 @@ import { carryOn, drop, planSome } from "./settle.ts";
 import { type Moving, ipDetail } from "./view.ts";
 import { systemAuthor } from "./work.ts";
 
-/** What a request wants of the domains of a dedicated IP. */
+/** A request to assign or unassign domains of a dedicated IP. */
 type Wish = { ip: StoredIp; kind: Kind; named: Named };
 
 /**
- * Has domains send from a dedicated IP, or not from it any more: all of them or none. Those that do so already are
- * passed over; `moved` are the others. Whoever else moves domains of it is waited for. 409 `ip_not_ready`,
- * `domain_has_ip`, `domain_not_ready`, 422 at the place of a domain that is not there, 503 `busy` after `patienceMs`.
+ * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
+ * - Domains that are already assigned, or unassigned, are skipped; `moved` lists the others.
+ * - Waits while somebody else moves domains of the same dedicated IP; throws 503 `busy` after `patienceMs`.
+ * - Throws 409 `ip_not_ready`, `domain_has_ip` or `domain_not_ready`, and 422 at the place of a domain that does not
+ *   exist.
  */
 export async function moveDomains(
   ip: StoredIp,
@@ -42,7 +44,7 @@ const busy = (): Problem =>
 
 type Begun = { operation: StoredOperation } | { detail: DedicatedIpDetail };
 
-/** Begins an operation once no other is going on; one that was left behind is done first. */
+/** Begins an operation once no other is running. An operation that was abandoned is completed first. */
 async function begin(wish: Wish, context: Context, patienceMs: number): Promise<Begun> {
   const { keyId, now, table } = context;
   const untilMs = performance.now() + patienceMs;
@@ -58,7 +60,9 @@ async function begin(wish: Wish, context: Context, patienceMs: number): Promise<
   }
 }
 
-/** What others have left to do is no answer to this request, nor the caller's doing. */
+/**
+ * A `commit` for work that others have left undone: it is recorded as the system's, and is no answer to this request.
+ */
 const asSystem =
   (accountId: string, { commit, now }: Context): Context["commit"] =>
   (plan) =>
@@ -105,15 +109,18 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context
   return detail ? { isOwn: false, detail } : tried;
 }
 
-/** Moves all the domains in one transaction, unless that happened before; who is refused has begun nothing. */
+/**
+ * Moves all the domains in one transaction, unless that has happened already. A refused request leaves no operation
+ * behind.
+ */
 async function move({ ip, kind, named }: Wish, operation: StoredOperation, context: Context): Promise<void> {
   const { table, commit, now, log } = context;
   const { account_id, id } = ip;
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // In this order: an operation that is there still was not dropped when its domains were read, and dropping it
-      // changes the version of one of them.
+      // In this order: if the operation still exists after the domains were read, it was not dropped before. Dropping
+      // it later changes the version of one of the domains, so that this transaction fails.
       const domains = await domainsAmong(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;
@@ -133,7 +140,7 @@ async function move({ ip, kind, named }: Wish, operation: StoredOperation, conte
   }
 }
 
-/** Does what follows from the move, a few domains at a time; the last transaction has the answer. */
+/** Does the work that follows from the move, a few domains at a time; the last transaction has the answer. */
 async function finish({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpDetail> {
   const { table, commit, now } = context;
   for (;;) {
@@ -149,7 +156,7 @@ async function finish({ ...operation }: StoredOperation, context: Context): Prom
   }
 }
 
-/** The body that names domains to assign or unassign. */
+/** A request body that names the domains to assign or unassign. */
 export const domainsBody = (id: string, description: string) =>
   z
     .strictObject({

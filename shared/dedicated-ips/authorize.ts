@@ -18,13 +18,15 @@ export const AuthorizedIp = DedicatedIp.extend({
 }).meta({ id: "DedicatedIpAuthorization", description: "A host of one's own, and its new setup key if one was made." });
 type AuthorizedIp = z.output<typeof AuthorizedIp>;
 
-/** When a host that has a new key is first looked at without anybody asking. */
+/** The wait before a host with a new key is first checked without a request. */
 const firstLookMs = 60_000;
 
 /**
- * Makes a setup key for a host that has none, or with `reissue` another one; otherwise looks whether the host proves
- * itself now, and makes it active if it does. 404, 409 `ip_not_ready` for a managed one and one that is suspended,
- * `ip_taken` when an address is in stock, or another account's whose host still proves it.
+ * Makes a setup key for a host that has none, or another one with `reissue`. Otherwise checks whether the host proves
+ * itself, and activates it if it does.
+ * - Throws 404.
+ * - Throws 409 `ip_not_ready` for a managed dedicated IP and for a suspended host.
+ * - Throws 409 `ip_taken` when an address is in stock, or belongs to another account whose host still proves it.
  */
 export async function authorizeIp(
   found: StoredIp,
@@ -39,7 +41,7 @@ export async function authorizeIp(
   if (isWell) await takeFromRivals(found, look, context);
   return context.commit(async () => {
     const ip = await current(found, context);
-    // It was looked at for a key that is another one by now.
+    // The check was made with the previous key, so its result no longer counts.
     if (ip.key_hash !== found.key_hash) return { value: ipSeen(ip, context), writes: [], changes: [] };
     return isWell ? activated(ip, look, context) : noted(ip, look, context);
   });
@@ -60,7 +62,10 @@ async function current({ account_id, id }: StoredIp, { table }: Context): Promis
 const publish = "publish the setup record of each address, and authorize again.";
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The old key, should there be one, proves nothing any more; nor does what it has proved. */
+/**
+ * Issues a new setup key. The old key proves nothing from here on, and the hold on addresses proved with it is
+ * loosened.
+ */
 function issueKey(found: StoredIp, look: Look, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
@@ -76,7 +81,7 @@ function issueKey(found: StoredIp, look: Look, context: Context): Promise<Author
       addresses: look.addresses.map((address) => ({
         ...address,
         healthy: false,
-        // What was seen was asked for the key before.
+        // The check looked for the previous key.
         message: isNew ? address.message : "Publish the setup record of the new key.",
       })),
       failures: 0,
@@ -103,7 +108,9 @@ async function activated(ip: StoredIp, look: Look, context: Context) {
   };
 }
 
-/** What was seen, for who asked; what becomes of one that was active is decided by who looks every day. */
+/**
+ * Records a failed check for the caller. Whether an active host becomes degraded is decided by the daily check only.
+ */
 function noted(ip: StoredIp, { addresses, message }: Look, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = becoming(ip, {

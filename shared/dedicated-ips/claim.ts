@@ -19,9 +19,9 @@ import { ipView } from "./view.ts";
 type Claim = { accountId: string; optionId: string; name: string | undefined };
 
 /**
- * Takes a free address of the stock and holds the price of its first days; the worker captures it once the address is
- * ready. Both or neither. 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled`, `limit_reached`, 422 for an
- * option that there is not.
+ * Takes a free address of the stock and holds the price of its first days: both or neither. The worker captures the
+ * price once the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
+ * `limit_reached`, and 422 for an unknown option.
  */
 export function claimIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
   return commit(async () => {
@@ -72,11 +72,11 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
   ]);
 }
 
-/** The price of the first days, and what fails the transaction when another plan is to be by then, or none. */
+/** The price of the first days, and a check that fails the transaction when the account's plan changes before it. */
 async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
   const state = await billingOf(table, accountId);
   const today = dayOf(at);
-  // A plan that ends would leave a dedicated IP that nobody pays for: `cancelPlan` is refused as long as there is one.
+  // A plan that ends would leave a dedicated IP that nobody pays for, so `cancelPlan` is refused while there is one.
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or one that ends. Change to one first.");
   const { version } = state;
@@ -100,7 +100,7 @@ async function freeAddress(table: Reader, optionId: string): Promise<StockHolder
 
 type Own = { accountId: string; id: string; name: string | undefined; at: string };
 
-/** A managed one as it begins: nothing was looked at yet. */
+/** A new managed dedicated IP, not checked yet. */
 function newManaged({ accountId, id, name, at }: Own, stock: StockHolder): StoredIp {
   return {
     id,

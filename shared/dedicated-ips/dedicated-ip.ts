@@ -18,14 +18,14 @@ import type { Key } from "../table/writes.ts";
  *   the domains that send from one, by id                          ACCOUNT#<id> / IP_DOMAIN#<dedicated IP>#<domain>
  */
 export const ipsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dedicated_ips" });
-/** Where the dedicated IP with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The key of the dedicated IP with this id; an id of another kind leads to an ordinal that is never given. */
 export const ipKey = (accountId: string, id: string): Key => rowKey(ipsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `IP_DOMAIN#${id}#${domainId}`,
 });
 
-/** How many an account has at most. */
+/** The most dedicated IPs of an account. */
 export const accountLimit = 100;
 
 export const IpType = z.enum(["managed", "byoh"]);
@@ -116,21 +116,24 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   account_id: z.string(),
   domain_count: z.int(),
   addresses: z.array(StoredAddress),
-  /** Of a managed one: what it is, where mail for it goes (`address:port`), and the price held for its first days. */
+  /**
+   * Only of a managed one: its option, the server that takes its mail (`address:port`), and the hold on the price of
+   * its first days.
+   */
   option_id: z.string().optional(),
   rdns: z.string().optional(),
   relay: z.string().optional(),
   hold_id: z.string().optional(),
-  /** Until when it is paid in advance. */
+  /** The end of the time paid in advance. */
   paid_until: Timestamp.optional(),
-  /** Of a host: the SHA-256 of its setup key in hexadecimal, and when that was made. */
+  /** Only of a host: the SHA-256 of its setup key in hexadecimal, and the time when the key was made. */
   key_hash: z.string().optional(),
   key_issued_at: Timestamp.optional(),
-  /** What it was before the operator suspended it. */
+  /** The status before the operator suspended it. */
   suspended_from: IpStatus.optional(),
-  /** When the worker looks at it next; null when there is nothing to do. */
+  /** When the worker checks it next; null when there is nothing to do. */
   due_at: Timestamp.nullable(),
-  /** How often in a row it was found wanting. */
+  /** How many checks in a row have failed. */
   failures: z.int(),
   version: z.int(),
 });
@@ -159,31 +162,31 @@ export const ipKind = defineKind({
 });
 export type IpVerb = (typeof ipKind.verbs)[number];
 
-/** The dedicated IP with this id; undefined when the account has none. */
+/** The dedicated IP with this id; undefined when the account does not have it. */
 export async function ipById(table: Reader, accountId: string, id: string): Promise<StoredIp | undefined> {
   const ip = await table.get(ipKey(accountId, id), StoredIp);
   return ip?.id === id ? ip : undefined;
 }
 
-/** Whether domains can come to send from it. */
+/** Whether domains can be assigned to it. */
 export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
   status === "active" || status === "degraded";
 
-/** Dedicated IPs that are to be looked at, each at its place: account, dedicated IP. */
+/** The queue of dedicated IPs to check; a place in it is account, dedicated IP. */
 export const ipQueue: Queue = { name: "IP_DUE", shards: 16 };
 
-/** Assignments of domains that whoever began them may have left, each at its place: account, dedicated IP. */
+/** The queue of assignments that may have been abandoned; a place in it is account, dedicated IP. */
 export const operationQueue: Queue = { name: "IP_OPERATION_DUE", shards: 4 };
 
-/** 409 `ip_not_ready`: what the dedicated IP is at does not allow it; `detail` is a sentence for people. */
+/** 409 `ip_not_ready`: the status of the dedicated IP does not allow the request; `detail` is a sentence for people. */
 export const notReady = (status: IpStatus, detail: string): Problem =>
   new Problem("ip_not_ready", detail, { ip_status: status });
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** 62^27 is more than 2^160. */
+/** The length gives 62^27 keys, more than 2^160. */
 const length = 27;
 
-/** A key that is shown once, and its SHA-256 in hexadecimal, which is published and kept. */
+/** A new setup key, which is shown only once, and its SHA-256 in hexadecimal, which is published and stored. */
 export function newSetupKey(): { key: string; hash: string } {
   const characters = Array.from({ length }, () => alphabet.charAt(randomInt(alphabet.length)));
   const key = `sk_${characters.join("")}`;

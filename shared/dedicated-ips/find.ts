@@ -17,7 +17,7 @@ export const IpParams = z.strictObject({
 });
 type IpParams = z.output<typeof IpParams>;
 
-/** The dedicated IP in the path of a route that takes a capability on the whole account. */
+/** The dedicated IP in a request's path, for routes that need a capability on the whole account. */
 export const ipInPath: Subject<{ params: IpParams }, StoredIp> = {
   at: "path",
   within: [],
@@ -27,12 +27,12 @@ export const ipInPath: Subject<{ params: IpParams }, StoredIp> = {
   },
 };
 
-/** How many domains a principal of some of them may have for their dedicated IPs to be found. */
+/** The most domains that are searched for a principal who may see only some of the account. */
 const domainLimit = 20_000;
 
 type Reading = Pick<Context, "table" | "permissions">;
 
-/** The domains on which the principal holds a capability; 422 when they are too many to look at. */
+/** The domains on which the principal holds a capability. Throws 422 when there are too many to search. */
 export async function domainsSeen(
   accountId: string,
   capability: Capability,
@@ -50,8 +50,8 @@ export async function domainsSeen(
 }
 
 /**
- * A dedicated IP that the principal sees: by one of these capabilities on the account, or on a domain that sends from
- * it. 404.
+ * A dedicated IP that the principal may see, by one of these capabilities on the account or on a domain that sends from
+ * it. Throws 404.
  */
 export async function seenIp(
   { account_id, dedicated_ip_id }: IpParams,
@@ -81,7 +81,7 @@ export async function domainIdsOf(
   return rows.map((row) => Reference.parse(row).domain_id);
 }
 
-/** Those of the domains with these ids that the principal may see. */
+/** The domains with these ids that the principal may see. */
 export async function domainsShown(
   accountId: string,
   ids: readonly string[],

@@ -4,19 +4,19 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * Every address that anybody has proved, or that the operator has, is one item. Who only says that an address is theirs
- * has none: that blocks nobody.
+ * One item per address that an account has proved, or that the operator has. An address that an account only claims has
+ * no item, so that a claim alone blocks nobody.
  *
  * Access patterns
- *   whose an address is, of all accounts and the operator   IP#<address> / HOLDER
- *   the address of the stock that has a name                RDNS#<name> / HOLDER
+ *   the holder of an address, of all accounts and the operator   IP#<address> / HOLDER
+ *   the address of the stock that has a name                     RDNS#<name> / HOLDER
  */
 export const holderKey = (ip: string): Key => ({ PK: `IP#${ip}`, SK: "HOLDER" });
 export const rdnsKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "HOLDER" });
 
 export const StockState = z.enum(["free", "taken", "resting", "faulty"]);
 
-/** An address of the operator's: `resting` after somebody had it, `faulty` when it could not be confirmed. */
+/** An address of the operator's: `resting` after a dedicated IP used it, `faulty` when it could not be confirmed. */
 export const StockHolder = z.object({
   ip: z.string(),
   option_id: z.string(),
@@ -31,8 +31,8 @@ export const StockHolder = z.object({
 export type StockHolder = z.output<typeof StockHolder>;
 
 /**
- * A host of an account's own. It gives way to whoever proves that the address is theirs; a firm one only when it does not
- * prove it any more.
+ * A customer's own host that holds an address. Anybody else who proves the address can take it; when the hold is firm,
+ * only if the host does not prove it any more.
  */
 const HostHolder = z.object({ account_id: z.string(), dedicated_ip_id: z.string(), firm: z.boolean() });
 export type HostHolder = z.output<typeof HostHolder>;
@@ -42,7 +42,7 @@ export type Holder = z.output<typeof Holder>;
 
 export const isStock = (holder: Holder): holder is StockHolder => "option_id" in holder;
 
-/** The holders of addresses, in their order; undefined where nobody has one. */
+/** The holders of addresses, in the same order; undefined for an address without a holder. */
 export async function readHolders(table: Reader, ips: readonly string[]): Promise<(Holder | undefined)[]> {
   const items = await table.getMany(ips.map(holderKey));
   return items.map((item) => (item ? Holder.parse(item) : undefined));
@@ -51,7 +51,7 @@ export async function readHolders(table: Reader, ips: readonly string[]): Promis
 export const readHolder = async (table: Reader, ip: string): Promise<Holder | undefined> =>
   (await readHolders(table, [ip]))[0];
 
-/** Whether an address is not to be put into the stock. */
+/** Whether the holder keeps its address from being put into the stock. */
 export const isFirm = (holder: Holder): boolean => isStock(holder) || holder.firm;
 
 type Owner = { account_id: string; id: string };
@@ -59,13 +59,13 @@ type Owner = { account_id: string; id: string };
 export const isOf = (holder: Holder | undefined, { account_id, id }: Owner): boolean =>
   holder?.account_id === account_id && holder.dedicated_ip_id === id;
 
-/** The write that gives an address to a host that has proved it, provided its holder is still what was read. */
+/** The write that gives an address to a host that has proved it, provided its holder is still the one that was read. */
 export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder | undefined): Write => ({
   put: { ...holderKey(ip), account_id, dedicated_ip_id: id, firm: true },
   if: holder ? { account_id, dedicated_ip_id: id } : "absent",
 });
 
-/** The writes that make a host hold those of its addresses that it holds less firmly, or not at all. */
+/** The writes that loosen a host's hold on its addresses; addresses that it does not hold are skipped. */
 export async function planLoosened(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {
@@ -75,7 +75,7 @@ export async function planLoosened(table: Reader, owner: Owner, ips: readonly st
   });
 }
 
-/** The writes that let go of all addresses that a host holds. */
+/** The writes that release all addresses held by a host. */
 export async function planLetGo(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {

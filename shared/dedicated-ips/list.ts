@@ -8,14 +8,17 @@ import { accountLimit, ipKey, ipsOf, IpStatus, IpType, StoredIp, type DedicatedI
 import { domainsSeen } from "./find.ts";
 import { ipSeen } from "./view.ts";
 
-/** What narrows a list of dedicated IPs; all that is given must hold. */
+/** The filters of a list of dedicated IPs; a dedicated IP has to match all filters that are given. */
 export const ipQuery = {
   type: IpType.optional().meta({ description: "Only managed ones, or only hosts of one's own." }),
   status: IpStatus.optional().meta({ description: "Only those with this status." }),
 };
 type IpQuery = PageQuery & z.output<z.ZodObject<typeof ipQuery>>;
 
-/** A page of the dedicated IPs the principal sees, oldest first: who sees only some domains sees what those send from. */
+/**
+ * A page of the dedicated IPs that the principal may see, oldest first. A principal with only some domains sees the
+ * ones that those send from.
+ */
 export async function listIps(
   accountId: string,
   { type, status, ...page }: IpQuery,
@@ -31,7 +34,7 @@ export async function listIps(
   return { items: kept.slice(skip, skip + take).map((ip) => ipSeen(ip, context)), total: kept.length };
 }
 
-/** All of them: an account does not have many. */
+/** All dedicated IPs of an account, which are few. */
 export async function allIps(accountId: string, { table }: Pick<Context, "table">): Promise<StoredIp[]> {
   const { rows } = await readRows(table, ipsOf(accountId), { skip: 0, take: accountLimit });
   return rows.map((row) => StoredIp.parse(row));

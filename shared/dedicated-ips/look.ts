@@ -5,8 +5,8 @@ import { isProof, type StoredAddress, type StoredIp } from "./dedicated-ip.ts";
 import { setupName } from "./view.ts";
 
 /**
- * What the DNS says of an address: `unknown` could not be found out, and nothing follows from it. `texts` are those at
- * the `_setup` of its name, whosever.
+ * The DNS findings for an address. Nothing follows from `unknown`, which means that the DNS gave no answer. `texts` are
+ * all texts at the `_setup` of its name, of any host.
  */
 type Seen = {
   status: "well" | "wanting" | "unknown";
@@ -16,7 +16,7 @@ type Seen = {
   texts?: readonly string[];
 };
 
-/** What the DNS says of a dedicated IP as a whole, its addresses with what was seen of each, and the texts at each. */
+/** The DNS findings for a dedicated IP as a whole, its addresses with their findings, and the texts found for each. */
 export type Look = {
   status: Seen["status"];
   message: string;
@@ -25,13 +25,16 @@ export type Look = {
 };
 
 const longestMs = 4_500;
-/** Whoever has the addresses decides whom we ask: a name, the way back and a text of 16 addresses, and some more. */
+/**
+ * The owner of an address chooses which servers we ask, so questions are limited: enough for the names and texts of 16
+ * addresses, and some more.
+ */
 const mostQuestions = 64;
 const mostMessages = 320;
 
 type Asking = Pick<Resolver, "resolve">;
 
-/** A resolver for one look, which asks no more than that in all. */
+/** A resolver for one check that stays within these limits. */
 function sparing(resolver: Resolver): Asking {
   const budget = openBudget(longestMs, mostMessages);
   let left = mostQuestions;
@@ -51,7 +54,7 @@ const tooSlow: Seen = {
   message: "It could not be found out now: the DNS does not answer in time. Try again later.",
 };
 
-/** What comes first: what was seen, or the end of the time there is for it. */
+/** The findings, or `tooSlow` when the time is up first. */
 async function inTime(seen: Promise<Seen>): Promise<Seen> {
   const { promise, resolve } = Promise.withResolvers<Seen>();
   const timer = setTimeout(() => resolve(tooSlow), longestMs);
@@ -62,7 +65,7 @@ async function inTime(seen: Promise<Seen>): Promise<Seen> {
   }
 }
 
-/** Whether the name of an address is confirmed, and is the one it should have, where there is one. */
+/** Checks that the name of an address is confirmed, and is the wanted one if there is one. */
 async function seeName(resolver: Asking, ip: string, wanted: string | undefined): Promise<Seen> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
@@ -71,7 +74,7 @@ async function seeName(resolver: Asking, ip: string, wanted: string | undefined)
   return { status: "wanting", rdns, isConfirmed: true, message: `${ip} is called ${rdns}, and should be ${wanted}.` };
 }
 
-/** Whether a host publishes the hash of its setup key at the name of its address. */
+/** Checks that a host publishes the hash of its setup key at the name of its address. */
 async function seeProof(resolver: Asking, ip: string, hash: string): Promise<Seen> {
   const seen = await seeName(resolver, ip, undefined);
   if (seen.status !== "well" || seen.rdns === null) return seen;
@@ -92,8 +95,8 @@ async function seeProof(resolver: Asking, ip: string, hash: string): Promise<See
 
 /**
  * Asks the DNS about all addresses of a dedicated IP at the same time, for five seconds at most: whether their reverse
- * DNS is confirmed, and that a host with a setup key publishes its hash. Asks so many questions and sends so many
- * messages in all; what is beyond is `unknown`. Never throws for what others answer.
+ * DNS is confirmed, and whether a host with a setup key publishes its hash. The numbers of questions and messages are
+ * limited; anything beyond is `unknown`. Never throws for other people's answers.
  */
 export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
   const { type, rdns, key_hash } = ip;
@@ -118,7 +121,7 @@ export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
   };
 }
 
-/** An address with what was seen of it; what could not be found out leaves what was known. */
+/** An address with its findings; an `unknown` finding keeps the earlier ones. */
 function noted(address: StoredAddress, seen: Seen | undefined): StoredAddress {
   if (!seen) return address;
   if (seen.status === "unknown") return { ...address, rdns: seen.rdns ?? address.rdns, message: seen.message };

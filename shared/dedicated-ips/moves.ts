@@ -10,7 +10,7 @@ import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];
 
-/** The ids of the domains that a request names, and where it names each. */
+/** The ids of the domains that a request names, with the index of each in the request. */
 export type Named = ReadonlyMap<string, number>;
 
 const atOnce = 10;
@@ -18,7 +18,7 @@ const atOnce = 10;
 const missing = (indexes: readonly number[]): InvalidInput =>
   new InvalidInput(indexes.map((index) => ({ loc: ["body", "domains", index], msg: noSuchDomain, type: "not_found" })));
 
-/** The domains that names or ids stand for; 422 for each that is not there, or is not the caller's to assign. */
+/** The domains with these names or ids. Throws 422 for each that does not exist, or that the caller may not assign. */
 export async function readNamed(
   accountId: string,
   refs: readonly string[],
@@ -35,7 +35,10 @@ export async function readNamed(
   return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
 }
 
-/** Those of the named domains that move, as they are now. 422 when one is gone; 409 when one stands in the way. */
+/**
+ * The named domains that have to move, in their current state. Throws 422 when one is gone, and 409 when one cannot be
+ * moved.
+ */
 export function movable(ip: StoredIp, kind: Kind, named: Named, domains: readonly StoredDomain[]): StoredDomain[] {
   const there = new Set(domains.map(({ id }) => id));
   const gone = [...named].flatMap(([id, index]) => (there.has(id) ? [] : [index]));
@@ -54,7 +57,10 @@ export function movable(ip: StoredIp, kind: Kind, named: Named, domains: readonl
   return moving;
 }
 
-/** The writes that move domains as they were read: nothing but these fits where there are a hundred. */
+/**
+ * The writes that move domains, provided they are unchanged. With a hundred domains, nothing else fits into the
+ * transaction.
+ */
 export const moveWrites = (
   ip: Pick<StoredIp, "id" | "account_id">,
   kind: Kind,
@@ -69,8 +75,8 @@ export const moveWrites = (
   }));
 
 /**
- * Whether the one transaction that moves the domains of an operation has happened: nobody else puts domains on its
- * dedicated IP, or takes them off, as long as it goes on.
+ * Whether the one transaction that moves the domains of an operation has happened. While the operation runs, nobody
+ * else assigns domains to its dedicated IP or unassigns them.
  */
 export const hasMoved = (
   { kind, dedicated_ip_id: own }: StoredOperation,

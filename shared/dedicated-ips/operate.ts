@@ -13,7 +13,10 @@ async function current(table: Table, { accountId, id }: Which): Promise<StoredIp
   return ip;
 }
 
-/** Has no mail leave from a dedicated IP until it is resumed. 404, 409 `ip_not_ready` while it is provisioned. */
+/**
+ * Stops mail from leaving by a dedicated IP until it is resumed. Throws 404, and 409 `ip_not_ready` while it is
+ * provisioned.
+ */
 export function suspendIp(table: Table, which: Which, reason: string | null, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,
@@ -35,7 +38,10 @@ export function suspendIp(table: Table, which: Which, reason: string | null, now
   });
 }
 
-/** Makes a suspended dedicated IP what it was before, and has it looked at. 404, 409 `ip_not_ready` for any other. */
+/**
+ * Gives a suspended dedicated IP its earlier status and schedules a check. Throws 404, and 409 `ip_not_ready` when it
+ * is not suspended.
+ */
 export function resumeIp(table: Table, which: Which, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,

@@ -7,12 +7,12 @@ import type { Key, Write } from "../table/writes.ts";
 import { operationQueue } from "./dedicated-ip.ts";
 
 /*
- * A hundred domains that change their dedicated IP are all that one transaction can hold: what follows from it (their
- * places, their SPF records, what is told of them) comes after, a few at a time. What is left of it stands here, and
- * whoever begins another one, or deletes the dedicated IP, waits until nothing is.
+ * A transaction can change the dedicated IP of a hundred domains and nothing more. The work that follows (their places,
+ * their SPF records, the recorded changes) comes afterwards, a few domains at a time. The remaining domains are stored
+ * here. A new operation, or a deletion of the dedicated IP, waits until none remain.
  *
  * Access patterns
- *   what is going on with the domains of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>
+ *   the running operation of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>
  */
 export const operationKey = (accountId: string, id: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -24,14 +24,14 @@ export const StoredOperation = z.object({
   account_id: z.string(),
   dedicated_ip_id: z.string(),
   kind: z.enum(["assign", "unassign"]),
-  /** The domains that something is still to be done for. */
+  /** The domains whose follow-up work is not done yet. */
   left: z.array(z.string()),
   /** How many domains the dedicated IP had before. */
   domain_count: z.int(),
-  /** What the request goes by that began it, when it had an idempotency key: sent again, it goes on. */
+  /** The idempotency key's id of the request that began it, if it had one: the same request sent again continues it. */
   key_id: z.string().optional(),
   begun_at: Timestamp,
-  /** When the worker goes on with it. */
+  /** When the worker continues it. */
   due_at: Timestamp,
   version: z.int(),
 });
@@ -40,7 +40,7 @@ export type StoredOperation = z.output<typeof StoredOperation>;
 export const readOperation = (table: Reader, accountId: string, id: string): Promise<StoredOperation | undefined> =>
   table.get(operationKey(accountId, id), StoredOperation);
 
-/** Longer than any of our Lambdas lives: whoever began it is not at it any more. */
+/** Longer than any of our Lambdas lives, so the one that began the operation is no longer at work. */
 const graceMs = 60_000;
 
 export const isLeft = ({ begun_at }: StoredOperation, now: Date): boolean =>
@@ -48,7 +48,7 @@ export const isLeft = ({ begun_at }: StoredOperation, now: Date): boolean =>
 
 type Begun = Omit<StoredOperation, "begun_at" | "due_at" | "version">;
 
-/** The writes that begin an operation where none is going on. */
+/** The writes that begin an operation, provided none is running. */
 export function beginWrites(begun: Begun, now: Date): { operation: StoredOperation; writes: Write[] } {
   const { account_id, dedicated_ip_id } = begun;
   const due_at = new Date(now.getTime() + graceMs).toISOString();
@@ -62,7 +62,9 @@ export function beginWrites(begun: Begun, now: Date): { operation: StoredOperati
   };
 }
 
-/** The writes after which so many fewer domains are left, provided it is as it was read; with none left it is over. */
+/**
+ * The writes that shorten the list of remaining domains, provided the operation is unchanged; an empty list ends it.
+ */
 export function shrinkWrites(
   { account_id, dedicated_ip_id, id, version, due_at }: StoredOperation,
   left: string[],

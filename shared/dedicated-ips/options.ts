@@ -29,13 +29,13 @@ export const IpOption = z
   .meta({ id: "DedicatedIpOption", description: "A kind of managed dedicated IP." });
 export type IpOption = z.output<typeof IpOption>;
 
-/** How an account is billed. */
+/** The billing state of an account. */
 export async function billingOf(table: Reader, accountId: string): Promise<BillingState> {
   const state = await table.get(stateKey(accountId), BillingState);
   return state ?? firstState((await getAccount(table, accountId)).created_at);
 }
 
-/** What can be claimed, at the price it would be claimed for today. */
+/** The options that can be claimed, with today's prices. */
 export async function availableOptions(
   accountId: string,
   country: string | undefined,

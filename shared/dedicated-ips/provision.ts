@@ -11,12 +11,12 @@ import { becoming, ipChange, later, type IpWork } from "./work.ts";
 
 const dayMs = 86_400_000;
 
-/** How long the address of a managed one may take to be confirmed before it is given up. */
+/** How long the address of a managed dedicated IP may take to be confirmed before it is given up. */
 export const provisioningMs = dayMs;
 
 type Work = Pick<IpWork, "table" | "now">;
 
-/** What makes a managed one active, and takes the price of its first days. */
+/** The plan that makes a managed dedicated IP active and takes the price of its first days. */
 export async function planReady(ip: StoredIp, look: Look, { table, now }: Work): Promise<ChangePlan<void>> {
   const at = now();
   const paid_until = later(at, dedicatedIpFirstDays * dayMs);
@@ -29,7 +29,10 @@ export async function planReady(ip: StoredIp, look: Look, { table, now }: Work):
   };
 }
 
-/** What gives up a managed one that never became ready: its price is free again, and its address is nobody's to claim. */
+/**
+ * The plan that gives up a managed dedicated IP that never became ready: its price is released, and nobody can claim
+ * its address.
+ */
 export async function planFaulty(ip: StoredIp, { table, now }: Work): Promise<ChangePlan<void>> {
   const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());
   return {

@@ -12,10 +12,13 @@ import { ipView } from "./view.ts";
 
 type New = { name: string; ips: readonly string[] };
 
-/** Registers a host of one's own, which proves itself by `authorizeIp`. 409 `ip_taken`, `limit_reached`. */
+/**
+ * Registers a customer's own host, which has to prove itself by `authorizeIp`. Throws 409 `ip_taken` or
+ * `limit_reached`.
+ */
 export function addHost(accountId: string, { name, ips }: New, { table, commit, now }: Context): Promise<DedicatedIp> {
   return commit(async () => {
-    // What is added meanwhile fails the transaction by the head of the list.
+    // A dedicated IP added in the meantime changes the head of the list, which fails the transaction.
     const { state } = await readList(table, ipsOf(accountId));
     if (state.live >= accountLimit) throw full();
     await requireFree(table, accountId, ips);
@@ -52,8 +55,8 @@ export function addHost(accountId: string, { name, ips }: New, { table, commit, 
 }
 
 /**
- * 409 for an address that the account has, or that is in stock. One that a host of another account has proved may be
- * this account's by now: whoever proves it will see.
+ * Throws 409 for an address that the account already has, or that is in stock. An address that another account's host
+ * has proved is allowed, as it may belong to this account by now; the proof decides.
  */
 async function requireFree(table: Reader, accountId: string, ips: readonly string[]): Promise<void> {
   for (const own of await allIps(accountId, { table })) {

@@ -3,10 +3,10 @@ import type { StoredDomain } from "../domains/domain.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById } from "./dedicated-ip.ts";
 
-/** Where a host of one's own takes mail that is to leave from it (RFC 6409). */
+/** The port at which a customer's own host takes the mail to send (RFC 6409). */
 const submissionPort = 587;
 
-/** Where mail from a domain goes to leave from its dedicated IP; undefined when it has none, or none that is active. */
+/** The server that sends a domain's mail from its dedicated IP; undefined when it has none, or none that is active. */
 export async function relayOf(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,

@@ -16,7 +16,9 @@ import { type GivenUp, giveUpWrites } from "./stock.ts";
 import { ipSeen, ipView } from "./view.ts";
 import { ipChange, planAfresh } from "./work.ts";
 
-/** The writes that take a dedicated IP away, provided it is as it was read; the address of a managed one is `state` then. */
+/**
+ * The writes that remove a dedicated IP, provided it is unchanged. The address of a managed one gets the state `state`.
+ */
 export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
   const ordinal = ordinalOf(id) ?? -1;
@@ -34,7 +36,10 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): 
   ];
 }
 
-/** What takes the place of a domain that goes from its dedicated IP; one that is being assigned gets none any more. */
+/**
+ * The changes when a domain leaves its dedicated IP. A domain whose assignment is not finished gets no place there
+ * later.
+ */
 export async function planUnassigned(
   table: Reader,
   { account_id, id, dedicated_ip_id }: StoredDomain,
@@ -46,7 +51,7 @@ export async function planUnassigned(
   if (!found || !ip) return { writes: [{ check: place, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // What is below zero was not read at one moment, and fails the transaction.
+  // A count below zero comes from reads at different moments, and such a transaction fails anyway.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [
@@ -68,9 +73,12 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
 };
 
 /**
- * Deletes a dedicated IP: what is held for one that is still provisioned is free again, as is its address; what was
- * paid is not given back, and the address rests. 404, 409 `ip_in_use` while domains send from it, or are being assigned
- * to it or taken off, `ip_not_ready` for a host that the operator suspended: added again it would not be.
+ * Deletes a dedicated IP.
+ * - While it is provisioned, its held price is released and its address is free again.
+ * - Afterwards its payments are not returned, and its address rests.
+ * - Throws 404.
+ * - Throws 409 `ip_in_use` while domains send from it, or are being assigned to it or unassigned.
+ * - Throws 409 `ip_not_ready` for a host that the operator suspended, as adding it again would lift the suspension.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now } = context;

@@ -5,7 +5,7 @@ import { runtime } from "../http/runtime.ts";
 import { openTable } from "../table/table.ts";
 import type { IpWork } from "./work.ts";
 
-/** What a worker of this process moves dedicated IPs on with. Needs the environment when it is called, not at import. */
+/** The tools of the dedicated-IP workers in this process. Reads the environment when called, not at import. */
 export function ipWork(worker: string): IpWork {
   const { env, client } = runtime();
   return {

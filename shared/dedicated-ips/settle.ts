@@ -13,13 +13,16 @@ import { readOperation, shrinkWrites, type StoredOperation } from "./operation.t
 import { spfEdits } from "./spf.ts";
 import { ipChange, type Mover } from "./work.ts";
 
-/** Each takes some eight writes, with its SPF record and its entries in the audit log. */
+/** Each domain takes some eight writes, with its SPF record and its entries in the audit log. */
 const atOnce = 10;
 
-/** What one transaction of an operation came to: whether nothing is left, and the dedicated IP as it is then. */
+/**
+ * The result of one transaction of an operation: whether the operation is over, the dedicated IP after it, and the
+ * domains that it moved.
+ */
 export type Settled = { isOver: boolean; ip: StoredIp; moved: string[] };
 
-/** What follows from the move of the next few domains of an operation. */
+/** The plan of the work that follows the move, for the next few domains of an operation. */
 export async function planSome(
   table: Reader,
   operation: StoredOperation,
@@ -38,7 +41,7 @@ export async function planSome(
   const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
   const after = {
     ...ip,
-    // What is below zero was not read at one moment, and fails the transaction.
+    // A count below zero comes from reads at different moments, and such a transaction fails anyway.
     domain_count: Math.max(0, ip.domain_count + places.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,
@@ -71,7 +74,7 @@ export async function planSome(
 
 type Places = { count: number; writes: Write[] };
 
-/** The places that domains get among those of a dedicated IP; one that is gone by now gets none. */
+/** The writes that list domains at a dedicated IP; domains that are gone are skipped. */
 const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): Places => ({
   count: domains.length,
   writes: domains.map((domain) => ({
@@ -80,7 +83,9 @@ const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]
   })),
 });
 
-/** The places that domains leave; one that is gone by now may have taken its own along. */
+/**
+ * The writes that remove domains from the list of a dedicated IP; the entry of a deleted domain may be gone already.
+ */
 async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: readonly string[]): Promise<Places> {
   const keys = ids.map((domainId) => ipDomainKey(account_id, id, domainId));
   const rows = await table.getMany(keys);
@@ -88,7 +93,9 @@ async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: read
   return { count: -left.length, writes: left.map((key) => ({ delete: key, if: "present" })) };
 }
 
-/** The SPF record of a domain that moved, and what is told of it; fails the transaction when the domain changes meanwhile. */
+/**
+ * The new SPF record of a domain that moved, and its recorded change. Fails the transaction when the domain changes.
+ */
 async function planFollowing(
   table: Reader,
   domain: StoredDomain,
@@ -112,8 +119,8 @@ async function planFollowing(
 }
 
 /**
- * Takes an operation away that moved nothing. Whoever began it may only be slow: its move and this both need one of
- * the domains, the `fence`, as it was read, so that only one of them happens.
+ * Drops an operation that moved nothing. The request that began it may only be slow: its move and this transaction both
+ * need the domain `fence` unchanged, so that only one of them happens.
  */
 export const drop = (operation: StoredOperation, { table, commit }: Mover, fence?: StoredDomain): Promise<void> =>
   commit(async () => {
@@ -138,7 +145,7 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
     };
   });
 
-/** Goes on with an operation that whoever began it has left: it is done to the end if it moved anything. */
+/** Takes over an abandoned operation: completes it if it moved anything, else drops it. */
 export async function carryOn(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
   const domains = await domainsAmong(table, operation.account_id, operation.left);

@@ -7,7 +7,7 @@ import { getZone } from "../domains/zone.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById } from "./dedicated-ip.ts";
 
-/** The addresses that a domain sends from beside the shared ones: those of its dedicated IP. */
+/** The addresses that a domain sends from besides the shared ones: those of its dedicated IP. */
 export async function sendersOf(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
@@ -17,7 +17,7 @@ export async function sendersOf(
   return (ip?.addresses ?? []).map((address) => address.ip);
 }
 
-/** The change of the SPF record, where the dedicated IP of the domain differs from it. */
+/** The changes that bring the SPF record of a domain in line with its dedicated IP. */
 export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
   const { account_id, id } = domain;
   const [senders, records, zone] = await Promise.all([

@@ -6,20 +6,20 @@ import type { Key, Write } from "../table/writes.ts";
 import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";
 
 /*
- * The operator's addresses. How many an option has free is counted from what is there: a counter would be one item that
- * all claims wait for.
+ * The operator's addresses. The free addresses of an option are counted from their items, as a counter would be one item
+ * that all claims contend for.
  *
  * Access patterns
- *   what can be claimed, by its id           IP_STOCK / OPTION#<option>
- *   the free addresses, of all or an option  IP_STOCK / FREE#<option>#<address>
- *   all addresses of the stock               IP_STOCK / ALL#<option>#<address>
+ *   an option that can be claimed, by its id  IP_STOCK / OPTION#<option>
+ *   the free addresses, of all or an option   IP_STOCK / FREE#<option>#<address>
+ *   all addresses of the stock                IP_STOCK / ALL#<option>#<address>
  */
 const stock = "IP_STOCK";
 export const optionKey = (optionId: string): Key => ({ PK: stock, SK: `OPTION#${optionId}` });
 const freeKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `FREE#${optionId}#${ip}` });
 const allKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `ALL#${optionId}#${ip}` });
 
-/** What can be claimed, as long as the stock has `addresses` of it, whoever has those. */
+/** An option that can be claimed. It exists as long as the stock has `addresses` of it, free or not. */
 export const StoredOption = z.object({
   option_id: z.string(),
   country_code: z.string(),
@@ -28,7 +28,7 @@ export const StoredOption = z.object({
 });
 type StoredOption = z.output<typeof StoredOption>;
 
-/** The write that makes an option have so many more addresses, or fewer; one that has none any more goes. */
+/** The write that changes the number of an option's addresses by one; an option without addresses is deleted. */
 function optionWrite(option: StoredOption | undefined, place: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
   const key = optionKey(place.option_id);
   if (!option) return { put: { ...key, ...place, addresses: 1 }, if: "absent" };
@@ -41,7 +41,9 @@ const Pointer = z.object({ ip: z.string(), option_id: z.string() });
 
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
-/** Puts an address into the stock, free to be claimed; the same one again changes nothing. 409 `ip_taken`. */
+/**
+ * Puts an address into the stock, free to be claimed; adding the same one again changes nothing. Throws 409 `ip_taken`.
+ */
 export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
   const { ip, option_id, country_code, asn, rdns } = given;
   const added: StockHolder = { ...given, state: "free" };
@@ -63,7 +65,7 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
       writes: [
         {
           put: { ...holderKey(ip), ...added },
-          // A host whose hold is loose finds out when it is looked at next.
+          // A host that holds the address loosely notices the loss at its next check.
           if: holder ? { account_id: holder.account_id ?? "", firm: false } : "absent",
         },
         { put: { ...rdnsKey(rdns), ip }, if: name ? { ip } : "absent" },
@@ -78,14 +80,14 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
 const isSame = (held: StockHolder, given: NewStock): boolean =>
   (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => held[name] === given[name]);
 
-/** The address of the stock, or an error for the operator. */
+/** An address of the stock. Throws an Error, for the operator, when it is not in stock. */
 async function stockAt(table: Reader, ip: string): Promise<StockHolder> {
   const holder = await readHolder(table, ip);
   if (!holder || !isStock(holder)) throw new Error(`${ip} is not in stock.`);
   return holder;
 }
 
-/** Has an address that rested, or was faulty, claimed again. 409 `ip_in_use` for one that somebody has. */
+/** Makes a resting or faulty address free to be claimed again. Throws 409 `ip_in_use` for a taken one. */
 export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
@@ -102,7 +104,7 @@ export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   });
 }
 
-/** Takes an address out of the stock for good. 409 `ip_in_use` for one that somebody has. */
+/** Takes an address out of the stock for good. Throws 409 `ip_in_use` for a taken one. */
 export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
@@ -122,7 +124,7 @@ export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
   });
 }
 
-/** The addresses of the stock, of one option or all, in one state or any. */
+/** The addresses of the stock; with `option` or `state`, only the matching ones. */
 export async function listStock(
   table: Reader,
   { option, state }: { option?: string | undefined; state?: string | undefined },
@@ -135,7 +137,7 @@ export async function listStock(
   return all.filter((one) => state === undefined || one.state === state);
 }
 
-/** What can be claimed, and how many of each are free. */
+/** The options that can be claimed, with the number of free addresses of each. */
 export async function readOptions(table: Reader): Promise<(StoredOption & { available: number })[]> {
   const [options, free] = await Promise.all([
     table.between(stock, "OPTION#", "OPTION#~"),
@@ -150,7 +152,10 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
 
 const amongFirst = 20;
 
-/** One of the first few free addresses of an option, so that claims at the same time do not all want one; none left is undefined. */
+/**
+ * A random one of the first few free addresses of an option, so that claims at the same time seldom compete; undefined
+ * when none is free.
+ */
 export async function anyFree(table: Reader, optionId: string): Promise<string | undefined> {
   const { PK, SK } = freeKey(optionId, "");
   const rows = await table.between(PK, SK, `${SK}~`, { limit: amongFirst });
@@ -158,7 +163,7 @@ export async function anyFree(table: Reader, optionId: string): Promise<string |
   return row && Pointer.parse(row).ip;
 }
 
-/** The writes by which a free address becomes a dedicated IP's. */
+/** The writes that give a free address to a dedicated IP. */
 export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: string; id: string }): Write[] => [
   {
     update: holderKey(ip),
@@ -168,10 +173,13 @@ export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: 
   { delete: freeKey(option_id, ip), if: "present" },
 ];
 
-/** What an address is once its dedicated IP is gone: `free` if no mail ever left from it, or for the operator to decide. */
+/**
+ * The state of an address whose dedicated IP is gone: `free` if no mail ever left from it, else for the operator to
+ * decide.
+ */
 export type GivenUp = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
 
-/** The writes by which a dedicated IP's address is nobody's again. */
+/** The writes that release the address of a dedicated IP. */
 export const giveUpWrites = (
   { ip, option_id }: Pick<StockHolder, "ip" | "option_id">,
   owner: { account_id: string; id: string },

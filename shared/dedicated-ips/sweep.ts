@@ -8,14 +8,14 @@ import { operationKey, readOperation } from "./operation.ts";
 import { carryOn } from "./settle.ts";
 import { type IpWork, systemMover } from "./work.ts";
 
-/** Does what is due of assignments that were left, and of dedicated IPs, as `sweepTasks` has it. */
+/** Continues abandoned assignments and checks dedicated IPs that are due, within the bounds of `sweepTasks`. */
 export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<Swept> {
   const left = await dueTasks(operationQueue, carryOnOne, work);
   const due = await dueTasks(ipQueue, advanceIp, work);
   return sweepTasks([...left, ...due], work.log, bounds);
 }
 
-/** Goes on with an assignment that was left, or forgets that it was due when it is over. */
+/** Continues an abandoned assignment, or removes its place in the queue when it is over. */
 export async function carryOnOne(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
   const { table } = work;
   const operation = await readOperation(table, accountId, id);
@@ -31,7 +31,7 @@ export async function carryOnOne(accountId: string, id: string, at: string, work
 
 const atOnce = 5;
 
-/** Brings the SPF records of the first few domains to the nameservers; those of the others are left to the worker. */
+/** Sends the SPF records of the first few domains to the nameservers at once; the worker sends those of the others. */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
   await mapConcurrently(domainIds.slice(0, atOnce), atOnce, (id) => syncSoon({ account_id: accountId, id }, context));
 }

@@ -4,7 +4,7 @@ import type { Context } from "../http/route.ts";
 import { type DedicatedIp, DedicatedIpDetail, type StoredAddress, type StoredIp } from "./dedicated-ip.ts";
 import { domainIdsOf, domainsSeen, domainsShown } from "./find.ts";
 
-/** Where a host of one's own publishes the hash of its setup key. */
+/** The name at which a customer's own host publishes the hash of its setup key. */
 export const setupName = (rdns: string): string => `_setup.${rdns}`;
 
 const addressView = ({ key_hash }: StoredIp, address: StoredAddress): DedicatedIp["ip_addresses"][number] => ({
@@ -19,13 +19,13 @@ const addressView = ({ key_hash }: StoredIp, address: StoredAddress): DedicatedI
       : { name: setupName(address.rdns), type: "TXT", value: key_hash },
 });
 
-/** A dedicated IP as one reader sees it. Only a reader of all domains of the account sees their number. */
+/** A dedicated IP as one reader sees it. Only a reader who may see all domains of the account sees their number. */
 export const ipSeen = (ip: StoredIp, { permissions }: Pick<Context, "permissions">): DedicatedIp => ({
   ...ipView(ip),
   domain_count: covers(permissions, "domain.view", []) ? ip.domain_count : null,
 });
 
-/** A dedicated IP as it is, for events and for who has just made it. */
+/** A dedicated IP in full, for events and for the caller who has just made it. */
 export const ipView = (ip: StoredIp): DedicatedIp => ({
   id: ip.id,
   name: ip.name,
@@ -42,11 +42,11 @@ export const ipView = (ip: StoredIp): DedicatedIp => ({
 
 const shown = 100;
 
-/** What an assignment is about to add to the domains of a dedicated IP, or to take from them. */
+/** The domains that a running assignment adds to a dedicated IP or removes from it. */
 export type Moving = { added: readonly string[]; removed: readonly string[] };
 const nothing: Moving = { added: [], removed: [] };
 
-/** A dedicated IP with its domains, as far as the reader sees these; what is `moving` counts as moved. */
+/** A dedicated IP with the domains that the reader may see; domains in `moving` count as moved already. */
 export async function ipDetail(
   ip: StoredIp,
   context: Pick<Context, "table" | "permissions">,

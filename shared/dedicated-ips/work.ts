@@ -12,30 +12,33 @@ import type { Write } from "../table/writes.ts";
 import { ipKey, ipKind, ipQueue, type IpVerb, type StoredIp } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
 
-/** What moves dedicated IPs on: the DNS, and the table. */
+/** The tools of the work on dedicated IPs, such as the DNS resolver and the table. */
 export type IpWork = { table: Table; now: () => Date; log: Log; resolver: Resolver };
 
-/** Who moves one dedicated IP on: somebody who asked for it, or nobody. */
+/** The tools for changing one dedicated IP, on behalf of a caller or of the system. */
 export type Mover = { table: Reader; commit: Commit; now: () => Date };
 
-/** The product itself, as the author of what happens by the clock. */
+/** The system as the author of changes that happen by schedule. */
 export const systemAuthor = (): Author => ({
   action: "system: dedicated IP",
   actor: { type: "system", id: "dedicated_ips" },
   requestId: randomUUID(),
 });
 
-/** The product itself, when it moves a dedicated IP on by the clock. */
+/** The tools for changing a dedicated IP by schedule, on behalf of the system. */
 export const systemMover = ({ table, now }: Pick<IpWork, "table" | "now">, accountId: string): Mover => ({
   table,
   now,
   commit: recorder({ table, accountId, author: systemAuthor(), now }),
 });
 
-/** What becomes of a dedicated IP's own members; undefined takes one away. */
+/** The members of a dedicated IP to change; undefined removes a member. */
 export type Becoming = { [M in keyof Omit<StoredIp, "id" | "account_id" | "version">]?: StoredIp[M] | undefined };
 
-/** The writes that make a dedicated IP another one, provided it is as it was read, and have it looked at when it says. */
+/**
+ * The writes that change a dedicated IP, provided it is unchanged since it was read, and move its next check to
+ * `due_at`.
+ */
 export function becoming(ip: StoredIp, members: Becoming): { after: StoredIp; writes: Write[] } {
   const { id, account_id, version } = ip;
   const merged = Object.entries({ ...ip, ...members, version: version + 1 });
@@ -49,7 +52,7 @@ export function becoming(ip: StoredIp, members: Becoming): { after: StoredIp; wr
   };
 }
 
-/** The change of a dedicated IP, as it is recorded. */
+/** The recorded change of a dedicated IP. */
 export const ipChange = (verb: IpVerb, before: StoredIp, after: StoredIp): Change =>
   change(ipKind, verb, before.id, { before: ipView(before), after: ipView(after) });
 
@@ -58,8 +61,8 @@ export const later = (now: Date, ms: number): string => new Date(now.getTime() +
 const maxTries = 5;
 
 /**
- * Plans with a hold that somebody else may have resolved since its dedicated IP was read. Both are of one transaction:
- * who reads again sees both.
+ * Runs a plan that uses a hold which somebody else may have resolved since its dedicated IP was read, and runs it again
+ * if so. The hold and the dedicated IP change in one transaction, so that a second read sees both.
  */
 export async function planAfresh<T>(plan: () => Promise<ChangePlan<T>>): Promise<ChangePlan<T>> {
   for (let tries = 1; ; tries++) {

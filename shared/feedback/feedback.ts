@@ -19,7 +19,7 @@ import type { Key, Write } from "../table/writes.ts";
  */
 type Filter = { account?: string | undefined; status?: FeedbackStatus | undefined };
 
-/** The list of all feedback that matches. Rows are whole in the list of an account, and pointers in the others. */
+/** The list of all feedback that matches. An account's list holds whole rows; the other lists hold pointers. */
 export const feedbackMatching = ({ account, status }: Filter): List => ({
   partition: account === undefined ? "FEEDBACK" : `ACCOUNT#${account}`,
   name: status === undefined ? "feedback" : `feedback/${status}`,
@@ -84,16 +84,16 @@ export const feedbackKind = defineKind({
 });
 
 export const StoredFeedback = Feedback.extend({
-  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  /** Stored as JSON text, as JSON allows more depth and longer numbers than a DynamoDB map. */
   attributes: z.string(),
-  /** Where it stands in the lists of its status: its account's, and that of all accounts. */
+  /** The places of the feedback in the two lists of its status: its account's list, and the list of all accounts. */
   place_in_account: z.int(),
   place_in_all: z.int(),
   version: z.int(),
 });
 export type StoredFeedback = z.output<typeof StoredFeedback>;
 
-/** Feedback as it is shown, from what is stored of it. */
+/** Feedback as the API shows it, from its stored form. */
 export const feedbackView = (stored: StoredFeedback): Feedback => ({
   ...Feedback.omit({ attributes: true }).parse(stored),
   attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
@@ -101,7 +101,7 @@ export const feedbackView = (stored: StoredFeedback): Feedback => ({
 
 type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
 
-/** The two lists of a status as they are: the places that the next one gets in them, and the writes that add it. */
+/** The two lists of a status: the places that the next feedback gets in them, and the writes that add it. */
 export async function readStatusLists(
   table: Reader,
   accountId: string,

@@ -18,7 +18,7 @@ import {
   readStatusLists,
 } from "./feedback.ts";
 
-/** A page of the feedback of all accounts, newest first, or of what matches. */
+/** A page of the matching feedback of all accounts, newest first. */
 export async function listFeedback(
   table: Reader,
   filter: { account?: string | undefined; status?: FeedbackStatus | undefined },
@@ -36,7 +36,7 @@ async function current(table: Reader, accountId: string, id: string): Promise<St
   return stored;
 }
 
-/** One feedback, of whatever account; 404. */
+/** One feedback of any account. Throws 404. */
 export async function getFeedback(table: Reader, id: string): Promise<Feedback> {
   const place = await table.get(feedbackPlaceKey(id), FeedbackPointer);
   if (!place) throw notFound();
@@ -45,7 +45,7 @@ export async function getFeedback(table: Reader, id: string): Promise<Feedback> 
 
 type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
 
-/** Says what became of feedback; notes that are not given stay, and null takes them away. 404. */
+/** Sets the status of feedback. Notes that are not given stay, and null removes them. Throws 404. */
 export function setFeedbackStatus(
   table: Table,
   { accountId, id, status, notes }: Decision,

@@ -14,13 +14,13 @@ import {
   readStatusLists,
 } from "./feedback.ts";
 
-/** What people call a principal; null where nobody told. */
+/** The full name of a principal; null when no name is known. */
 function nameOf({ first_name, last_name }: Principal): string | null {
   const name = [first_name, last_name].flatMap((part) => part?.trim() || []).join(" ");
   return name === "" ? null : name;
 }
 
-/** Keeps feedback of the principal on the product, for the operator to read. */
+/** Stores the principal's feedback on the product, for the operator to read. */
 export function submitFeedback(
   accountId: string,
   { attributes, ...input }: NewFeedback,

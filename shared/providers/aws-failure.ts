@@ -9,20 +9,23 @@ const throttles = new Set([
 ]);
 const silences = new Set(["TimeoutError", "AbortError"]);
 
-/** An SDK error: with the status of the answer, or with a system's code where there was none. */
+/** An error of the AWS SDK: it has the HTTP status of the answer, or a system error code when there was no answer. */
 const Failure = z.object({
   name: z.string(),
   code: z.string().optional().catch(undefined),
   $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
 });
 
-/** Whether what the AWS SDK threw may pass by itself: silence, a throttle, a 5xx, a garbled answer; not a mistake of ours. */
+/**
+ * Whether an error of the AWS SDK may pass by itself: no answer, a throttle, a 5xx or an unreadable answer, but no
+ * mistake of ours.
+ */
 export function mayPass(error: unknown): boolean {
   const { data } = Failure.safeParse(error);
   if (!data) return false;
   const status = data.$metadata?.httpStatusCode;
   const unanswered = status === undefined && (silences.has(data.name) || data.code !== undefined);
-  // The SDK throws at a good status when it cannot read the answer.
+  // The SDK throws even at a success status when it cannot read the answer.
   const garbled = status !== undefined && status < 300;
   return unanswered || garbled || throttles.has(data.name) || (status ?? 0) >= 500;
 }

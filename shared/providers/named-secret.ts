@@ -23,10 +23,10 @@ async function fetchText(name: string, requestTimeoutMs: number): Promise<string
 }
 
 /**
- * A secret in Secrets Manager (its name or ARN), as `parse` reads its text: asked for at the first call and every
- * 5 minutes, so that a rotated one is in use by then. A failure is not kept: 503 `upstream_unavailable`, or the error
- * itself when it is our own mistake. What a text that `parse` throws for should have been is said by `shape`: nothing
- * of the text gets into an error.
+ * Reads a secret in Secrets Manager (by its name or ARN) and parses its text with `parse`.
+ * - It is fetched at the first call and every 5 minutes, so a rotated secret is in use by then.
+ * - A failure is not kept: throws 503 `upstream_unavailable`, or the error itself when the mistake is ours.
+ * - When `parse` throws, the error describes the expected text by `shape` and contains nothing of the text itself.
  */
 export function namedSecret<T>(
   name: string,

@@ -64,7 +64,7 @@ export const tagKind = defineKind({
 
 const tagLimit = 1_000;
 
-/** Creates a tag; 409 `tag_name_taken`, `limit_reached`. */
+/** Creates a tag. Throws 409 `tag_name_taken` or `limit_reached`. */
 export function addTag(
   accountId: string,
   { name, color_hex = null, description = null }: z.output<typeof NewTag>,
@@ -103,7 +103,7 @@ export async function listTags(
   return { items: rows.map((row) => Tag.parse(row)), total };
 }
 
-/** Deletes a tag, which takes it off everything that has it; 404. */
+/** Deletes a tag, which also removes it from everything that has it. Throws 404. */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const ordinal = ordinalOf(id);
@@ -119,7 +119,7 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
   });
 }
 
-/** The tags among these ids that exist, by id. A tag that was deleted is on nothing, whatever still has its id. */
+/** The existing tags among these ids, by id. A deleted tag is on nothing, even where its id is still stored. */
 export async function tagsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<Map<string, Tag>> {
   const wanted = [...new Set(ids)];
   const rows = await table.getMany(wanted.map((id) => keyOf(accountId, id)));

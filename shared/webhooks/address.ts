@@ -9,7 +9,7 @@ export type Address = { address: string; family: number };
 export type Lookup = (host: string) => Promise<Address[]>;
 
 type Policy = {
-  /** For development: this machine's own addresses too, and plain HTTP to them. */
+  /** For development: also allows this machine's own addresses, and plain HTTP to them. */
   allowLoopback: boolean;
 };
 
@@ -20,7 +20,7 @@ const isLoopback = (ip: string): boolean => ip === "::1" || (isIP(ip) === 4 && i
 const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
   isPublicUnicast(ip) || (allowLoopback && isLoopback(ip));
 
-/** The host of a parsed URL as names and addresses are written elsewhere: IPv6 without its brackets. */
+/** The host of a parsed URL, with an IPv6 address without its brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function hostFault(host: string, policy: Policy): string | undefined {
@@ -31,9 +31,10 @@ function hostFault(host: string, policy: Policy): string | undefined {
 }
 
 /**
- * What is wrong with the URL of a webhook, as one sentence without its period; undefined when it may have it.
- * It is an absolute https URL of at most 2,048 characters without credentials and fragment, whose host, if an
- * address in any spelling, is public. Where a name leads is only known when it is resolved.
+ * The fault in the URL of a webhook, as one sentence without its period; undefined for an allowed URL.
+ * - The URL has to be an absolute https URL of at most 2,048 characters without credentials and fragment.
+ * - A host that is an address, in any spelling, has to be public. The addresses of a name are known only when it is
+ *   resolved.
  */
 export function checkUrl(url: string, policy: Policy): string | undefined {
   if (url.length > longestUrl) return `The URL has more than ${longestUrl} characters`;
@@ -47,7 +48,7 @@ export function checkUrl(url: string, policy: Policy): string | undefined {
   return hostFault(host, policy);
 }
 
-/** A host that must not be connected to, or that has no address. */
+/** Thrown for a host that must not be connected to, or that has no address. */
 export class AddressRefused extends Error {
   readonly reason: "blocked_address" | "dns_failed";
 
@@ -68,9 +69,9 @@ async function addressesOf(host: string, lookup: Lookup): Promise<Address[]> {
 }
 
 /**
- * The one address to connect to for a host (a name, or an address without brackets): it is resolved once, so a
- * caller that connects to the answer cannot be led elsewhere by a second one. IPv4 goes first. Throws
- * AddressRefused when any of its addresses is not public, or when there is none.
+ * The one address to connect to for a host (a name, or an address without brackets). The host is resolved only once, so
+ * a second DNS answer cannot lead the caller elsewhere. Prefers IPv4. Throws AddressRefused when any of the addresses
+ * is not public, or when there is none.
  */
 export async function resolvePublic(
   host: string,

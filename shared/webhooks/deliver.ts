@@ -22,8 +22,8 @@ import type { StoredWebhook } from "./webhook.ts";
 type Sending = Outside & { log: Log; now: () => Date; timeoutMs?: number };
 
 /**
- * Signs and sends a delivery once, and answers what came of it. It never throws: what fails on our side is an
- * attempt too, so that a webhook whose secret does not open is tried by the schedule and not for ever.
+ * Signs and sends a delivery once, and answers the result. It never throws: a failure on our side is an attempt too, so
+ * that a webhook whose secret does not open is retried by the schedule and not for ever.
  */
 export async function tryOnce(
   webhook: StoredWebhook,
@@ -47,19 +47,19 @@ export async function tryOnce(
   }
 }
 
-/** What the workers deliver with; `random`, in [0, 1), spreads the retries. */
+/** The tools of the delivery workers; `random`, in [0, 1), spreads the retries. */
 export type Work = Sending & { table: Table; random?: () => number };
 
-/** What came of a delivery's turn; `skipped` when another worker has it. */
+/** The result of a delivery's turn; `skipped` when another worker has the delivery. */
 export type Turn = StoredDelivery["status"] | "skipped";
 
-/** Longer than an attempt takes. */
+/** How long a worker has a claimed delivery to itself: longer than an attempt takes. */
 const leaseMs = 60_000;
 
-/** Somebody else changed the delivery meanwhile. */
+/** Thrown when another worker changed the delivery in the meantime. */
 class Superseded extends Error {}
 
-/** Takes a delivery for one attempt; undefined when another worker did. */
+/** Claims a delivery for one attempt; undefined when another worker claimed it. */
 async function claim(delivery: StoredDelivery, { table, now }: Work): Promise<StoredDelivery | undefined> {
   const { id, version } = delivery;
   const lease = new Date(now().getTime() + leaseMs).toISOString();
@@ -73,8 +73,8 @@ async function claim(delivery: StoredDelivery, { table, now }: Work): Promise<St
 }
 
 /**
- * Writes what became of a delivery, when it is tried next, and whether its webhook is disabled for it: all
- * or nothing, and nothing when somebody else changed the delivery meanwhile.
+ * Writes the new state of a delivery, the time of its next attempt, and whether its webhook is disabled: all or
+ * nothing, and nothing when another worker changed the delivery in the meantime.
  */
 async function settle(before: StoredDelivery, after: StoredDelivery, { table, now }: Work): Promise<Turn> {
   const at = now();
@@ -97,8 +97,8 @@ async function settle(before: StoredDelivery, after: StoredDelivery, { table, no
 }
 
 /**
- * Tries a pending delivery once, unless another worker does, and writes what came of it. Throws when the table
- * fails: the delivery is then still due.
+ * Tries a pending delivery once, unless another worker does, and writes the result. Throws when the table fails: the
+ * delivery is then still due.
  */
 export async function deliver({ delivery, body, webhook }: Loaded, work: Work): Promise<Turn> {
   const { lease_until } = delivery;
@@ -116,7 +116,7 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Work): 
   return turn;
 }
 
-/** What a worker of this process delivers with. Needs the environment when it is called, not at import. */
+/** The tools of the delivery workers in this process. Reads the environment when called, not at import. */
 export function openWork(worker: string): Work {
   const { env, client } = runtime();
   return {

@@ -77,9 +77,9 @@ export const Delivery = z
 
 export const StoredDelivery = Delivery.extend({
   account_id: z.string(),
-  /** Attempts by the schedule, which those by hand do not use up. */
+  /** The scheduled attempts; manual attempts do not count. */
   tries: z.int(),
-  /** Until when the worker that claimed it has it to itself. */
+  /** Until when the worker that claimed the delivery has it to itself. */
   lease_until: z.string().nullable(),
   version: z.int(),
 });
@@ -96,7 +96,7 @@ const bodyKey = ({ account_id, webhook_id, id }: Place): Key => ({
   SK: `DELIVERY_BODY#${webhook_id}#${id}`,
 });
 
-/** A delivery that nothing was sent of yet, to be tried by the sweep at `nextAttemptAt`; null leaves it alone. */
+/** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep leaves it alone. */
 export function newDelivery(
   place: Place & Pick<StoredDelivery, "event_type">,
   nextAttemptAt: Date | null,
@@ -120,7 +120,7 @@ export function newDelivery(
   };
 }
 
-/** The writes that create a delivery with its body, and have the sweep look after it. */
+/** The writes that create a delivery with its body, and schedule it for the sweep. */
 export const createWrites = (delivery: StoredDelivery, body: string, now: Date): Write[] => {
   const ttl = Math.ceil((now.getTime() + (retentionDays + 2) * dayMs) / 1_000);
   return [
@@ -130,7 +130,7 @@ export const createWrites = (delivery: StoredDelivery, body: string, now: Date):
   ];
 };
 
-/** The write that puts what became of a delivery in the place of its last version. */
+/** The write that replaces the last version of a delivery. */
 export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Write => ({
   update: deliveryKey(rest),
   set: {
@@ -148,7 +148,7 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
 
 export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
 
-/** A delivery with all that sending it takes; undefined when it is not there, or no longer kept. */
+/** A delivery with everything needed to send it; undefined when it does not exist or is past its retention. */
 export async function loadDelivery(table: Reader, place: Place, now: Date): Promise<Loaded | undefined> {
   const [[row, stored], webhook] = await Promise.all([
     table.getMany([deliveryKey(place), bodyKey(place)]),
@@ -161,7 +161,7 @@ export async function loadDelivery(table: Reader, place: Place, now: Date): Prom
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** What narrows the deliveries of a webhook; all that is given must hold. */
+/** The filters of a webhook's deliveries; a delivery has to match all filters that are given. */
 export const deliveryQuery = {
   status: DeliveryStatus.optional().meta({ description: "Only deliveries of this status." }),
   since: instant.meta({ description: "Only deliveries of events of this instant or later (RFC 3339)." }),
@@ -169,7 +169,10 @@ export const deliveryQuery = {
 };
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
-/** A page of a webhook's deliveries, newest first; 404, and 422 when a status would be sought in more than 20,000. */
+/**
+ * A page of a webhook's deliveries, newest first. Throws 404, and 422 when a status would have to be searched among
+ * more than 20,000.
+ */
 export async function listDeliveries(
   accountId: string,
   webhookId: string,

@@ -7,14 +7,15 @@ import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
 
 const atOnce = 5;
-/** When the sweep looks after a new delivery: well after its first attempt is over. */
+/** The wait before the sweep tries a new delivery: long enough for its first attempt to be over. */
 const firstDueMs = 120_000;
 
 /**
- * Creates the deliveries of an event, one for each active webhook that wants it, unless they are there already,
- * and tries the new ones once, but leaves those of a failing webhook to the next sweep: it holds up no other then.
- * Every delivery that this promises is written before the first one is sent. Throws when one could not be written:
- * the same event dispatched again makes what is missing. Answers what came of the new ones.
+ * Creates the missing deliveries of an event, one for each active webhook that subscribes to it, and answers the
+ * results of the new ones.
+ * - Every delivery is written before the first one is sent.
+ * - New deliveries are tried once; those of a failing webhook are left to the next sweep, so that they delay no other.
+ * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
  */
 export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[]> {
   const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
@@ -42,7 +43,9 @@ export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[
   return tried.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
-/** Writes the delivery of an event to a webhook, for the sweep to try after `dueMs`; undefined when it was there. */
+/**
+ * Writes the delivery of an event to a webhook, for the sweep to try after `dueMs`; undefined when it already exists.
+ */
 export function createDelivery(
   event: PublishedEvent,
   webhook: StoredWebhook,

@@ -51,9 +51,9 @@ const kinds: readonly Kind[] = [
   feedbackKind,
 ];
 
-/** An event type, and the capability on the whole account without which nobody is told of such events. */
+/** An event type, and the capability on the whole account that a reader of its events needs. */
 export type EventType = { type: string } & Pick<Kind, "seenWith">;
 
-/** Every event type there is, by kind. */
+/** Every event type, by kind. */
 export const eventTypes = (): EventType[] =>
   kinds.flatMap(({ name, verbs, seenWith }) => verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith })));

@@ -4,7 +4,7 @@ const word = "[a-z][a-z0-9_]*";
 
 const everything = "*";
 
-/** Which events: one type, all types under a prefix, or all. */
+/** A pattern of event types: one type, all types under a prefix, or all. */
 export const EventPattern = z
   .string()
   .max(100)
@@ -17,7 +17,7 @@ export const EventPattern = z
     examples: ["workspace.*"],
   });
 
-/** Whether a pattern means an event type. */
+/** Whether a pattern matches an event type. */
 export function matches(pattern: string, type: string): boolean {
   if (pattern === everything) return true;
   return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;

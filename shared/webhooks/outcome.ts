@@ -10,12 +10,12 @@ import type { DeliveryAttempt, StoredDelivery } from "./delivery.ts";
 import { nextAttempt } from "./schedule.ts";
 import { type StoredWebhook, findWebhook, putWebhook, webhookKind } from "./webhook.ts";
 
-/** One attempt, and how long the receiver asks to be left alone. */
+/** One attempt, and how long the receiver asks us to wait. */
 export type Tried = { attempt: DeliveryAttempt; retryAfterSeconds?: number | undefined };
 
 const shownAttempts = 20;
 
-/** A delivery with one more attempt, and nothing decided from it. */
+/** A delivery with one more attempt; its status does not change. */
 function noted(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Date): StoredDelivery {
   return {
     ...delivery,
@@ -27,7 +27,10 @@ function noted(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Date): S
   };
 }
 
-/** What a delivery is after an attempt by the schedule: over when it was accepted, gone (410) or the last one. */
+/**
+ * A delivery after a scheduled attempt. It ends when it was accepted, when the receiver is gone (410), or after the
+ * last attempt.
+ */
 export function afterTry(
   delivery: StoredDelivery,
   { attempt, retryAfterSeconds }: Tried,
@@ -41,13 +44,13 @@ export function afterTry(
   return { ...next, status: again ? "pending" : "failed", next_attempt_at: again?.toISOString() ?? null };
 }
 
-/** What a delivery is after an attempt by hand: accepted, or as before. */
+/** A delivery after a manual attempt: succeeded when it was accepted, else in the same status. */
 export function afterManual(delivery: StoredDelivery, { attempt }: Tried, now: Date): StoredDelivery {
   const next = noted(delivery, attempt, now);
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
-/** What a delivery is when nothing is sent of it any more, with the reason as its last attempt. */
+/** A delivery that is given up, with the reason as its last attempt. */
 export function afterAbandoning(
   delivery: StoredDelivery,
   error: "webhook_disabled" | "webhook_deleted",
@@ -58,19 +61,19 @@ export function afterAbandoning(
   return { ...noted(delivery, attempt, now), attempt_count, status: "failed", next_attempt_at: null };
 }
 
-/** Failures that say nothing of the receiver. */
+/** Failures that do not concern the receiver. */
 const ours: ReadonlySet<DeliveryAttempt["error"]> = new Set(["internal_error", "webhook_disabled", "webhook_deleted"]);
 
-/** Whether the receiver is why an attempt failed. */
+/** Whether an attempt failed because of the receiver. */
 export const isReceivers = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
 
-/** Whether the receiver says that it wants no more of this (RFC 9110, section 15.5.11). */
+/** Whether the receiver wants no more deliveries (RFC 9110, section 15.5.11). */
 const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
 
 /*
- * When a webhook last had a success, and since when it has been failing: written once a minute or when that changes,
- * not with every attempt. It is read before it is written, so that of attempts at the same time either may be the
- * last word; the next one puts it right.
+ * A webhook's last success, and since when it has been failing. Written once a minute or when the state changes, not
+ * with every attempt. It is read before it is written, so either of two attempts at the same time may win; the next
+ * attempt corrects it.
  */
 export const successKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -78,7 +81,7 @@ export const successKey = (accountId: string, webhookId: string): Key => ({
 });
 
 const betweenMs = 60_000;
-/** Longer than any delivery is tried: an older success says no more than none. */
+/** Longer than any delivery is tried: an older success means no more than none. */
 const keptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
@@ -89,14 +92,14 @@ const read = (table: Reader, { account_id, webhook_id }: Place) =>
 
 const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + keptSeconds;
 
-/** The write that notes a success of a webhook, which is failing no more. */
+/** The write that records a success of a webhook and ends its failing state. */
 export const successWrite = ({ account_id, webhook_id }: Place, now: Date): Write => ({
   update: successKey(account_id, webhook_id),
   set: { last_success_at: now.toISOString(), ttl: ttlFrom(now) },
   remove: ["failing_since"],
 });
 
-/** Notes a success, unless one was noted within the last minute and nothing failed since. */
+/** Records a success, unless one was recorded within the last minute and nothing has failed since. */
 export async function noteSuccess(table: Table, place: Place, now: Date): Promise<void> {
   const success = await read(table, place);
   const atMost = new Date(now.getTime() - betweenMs).toISOString();
@@ -104,7 +107,7 @@ export async function noteSuccess(table: Table, place: Place, now: Date): Promis
   if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(place, now));
 }
 
-/** Notes that a webhook is failing, unless it was already. */
+/** Records that a webhook is failing, unless that is recorded already. */
 export async function noteFailure(table: Table, place: Place, now: Date): Promise<void> {
   const success = await read(table, place);
   if (success?.failing_since !== undefined) return;
@@ -112,20 +115,20 @@ export async function noteFailure(table: Table, place: Place, now: Date): Promis
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
-/** Whether a success was noted at an instant or later. */
+/** Whether a success was recorded at an instant or later. */
 async function hasSucceededSince(table: Reader, place: Place, since: string): Promise<boolean> {
   const { last_success_at } = (await read(table, place)) ?? {};
   return last_success_at !== undefined && last_success_at >= since;
 }
 
-/** The ids of those of some different webhooks whose last attempt, as far as it was noted, failed. */
+/** The ids of the webhooks whose last recorded attempt failed. All given webhooks must differ. */
 export async function failingAmong(table: Reader, places: readonly Place[]): Promise<Set<string>> {
   const rows = await table.getMany(places.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
   return new Set(places.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
 }
 
-/** A `commit` for what the delivery of webhooks changes in an account by itself. */
+/** A `commit` for the changes that the delivery of webhooks makes in an account by itself. */
 export const systemCommit = (table: Table, accountId: string, now: () => Date): Commit =>
   recorder({
     table,
@@ -138,7 +141,7 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
     now,
   });
 
-/** Why a failed delivery disables its webhook: the receiver is gone, or had no success since the delivery began. */
+/** Why a failed delivery disables its webhook: the receiver is gone, or has had no success since the delivery began. */
 async function reasonOf(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
   const last = delivery.attempts.at(-1);
   if (delivery.status !== "failed" || !last) return undefined;
@@ -147,7 +150,7 @@ async function reasonOf(table: Reader, delivery: StoredDelivery): Promise<"gone"
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 
-/** The writes and the change that disable the webhook of a delivery, where what became of it calls for that. */
+/** The writes and the change that disable the webhook of a delivery, when the result of the delivery requires it. */
 export async function planDisabling(
   table: Reader,
   delivery: StoredDelivery,

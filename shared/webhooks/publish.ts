@@ -4,8 +4,8 @@ import type { EventPublisher } from "../providers/events/events.ts";
 const resourceOf = ({ account_id, resource }: Event): string => `${account_id} ${resource.type} ${resource.id}`;
 
 /**
- * Publishes events so that those of one resource leave in their order: one call never has two of them, and once
- * one could not be published the later ones are held back. Answers the indexes of those not published, ascending.
+ * Publishes events so that the events of one resource leave in order: no call has two of them, and after a failure the
+ * later ones are held back. Answers the indexes of the events that were not published, ascending.
  */
 export async function publishInOrder(publish: EventPublisher, events: readonly Event[]): Promise<number[]> {
   const failed: number[] = [];
@@ -24,7 +24,7 @@ export async function publishInOrder(publish: EventPublisher, events: readonly E
 
 type Placed = { event: Event; index: number };
 
-/** Cuts the events, in their order, into groups that hold each resource once. */
+/** Splits the events, in order, into groups that hold each resource once. */
 function groupsOf(events: readonly Event[]): Placed[][] {
   const groups: Placed[][] = [];
   let resources = new Set<string>();

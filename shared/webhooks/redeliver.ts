@@ -11,11 +11,11 @@ import type { Outside } from "./services.ts";
 import { bodyOf } from "./signing.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
-/** The write that notes a success, if the attempt was one. */
+/** The write that records a success, if the attempt was one. */
 const successOf = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/** What is written with every attempt by hand: that the webhook is still there, and who had it sent. */
+/** The writes of every manual attempt: a check that the webhook still exists, and a record of the person who asked. */
 const underWebhook = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),
@@ -25,7 +25,10 @@ const underWebhook = (webhook: StoredWebhook, verb: "tested" | "redelivered") =>
   changes: [change(webhookKind, verb, webhook.id, { before: webhook, after: webhook })],
 });
 
-/** Sends a `webhook.test` event to a webhook, also a disabled one, and answers its delivery; 404. It is not retried. */
+/**
+ * Sends a `webhook.test` event to a webhook, even a disabled one, and answers its delivery. Never retries it. Throws
+ * 404.
+ */
 export async function testWebhook(
   accountId: string,
   webhookId: string,
@@ -58,8 +61,8 @@ export async function testWebhook(
 }
 
 /**
- * Sends a delivery once more, whatever became of it, with the same body and `webhook-id`, and answers it; 404. When
- * it fails the delivery stays as it was, with one more attempt; retries go on as they were planned.
+ * Sends a delivery once more, in any status, with the same body and `webhook-id`, and answers it. After a failure the
+ * delivery keeps its status, with one more attempt; retries go on as planned. Throws 404.
  */
 export async function redeliver(
   place: { account_id: string; webhook_id: string; id: string },

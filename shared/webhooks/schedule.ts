@@ -2,7 +2,7 @@ import * as due from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
-/** What the n-th failed attempt is followed by: ten attempts over some 75 hours, as Standard Webhooks recommends. */
+/** The waits after each failed attempt: ten attempts over some 75 hours, as Standard Webhooks recommends. */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
 const jitter = 0.1;
 const longestSeconds = 86_400;
@@ -10,8 +10,8 @@ const longestSeconds = 86_400;
 export const attemptLimit = waitsMinutes.length + 1;
 
 /**
- * When to try again after the failed attempt of this number (from 1); undefined when it was the last one. The
- * waits are spread by ±10 %, and no shorter than the receiver asked for, up to a day. `random` is in [0, 1).
+ * The time of the next try after a failed attempt of this number (from 1); undefined after the last one. The waits vary
+ * by ±10 %, and are no shorter than the receiver asked for, up to a day. `random` is in [0, 1).
  */
 export function nextAttempt(
   attempt: number,
@@ -30,8 +30,8 @@ const longestRetryAfterSeconds = 86_400;
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * How long a `Retry-After` asks to wait, at most a day: seconds or a date (RFC 9110, section 10.2.3, of the
- * dates only IMF-fixdate). Undefined when it says nothing that reads.
+ * The wait that a `Retry-After` asks for, at most a day: seconds or a date (RFC 9110, section 10.2.3; of the date
+ * formats only IMF-fixdate). Undefined for an unreadable value.
  */
 export function readRetryAfterSeconds(value: string | undefined, now: Date): number | undefined {
   const text = value?.trim() ?? "";
@@ -43,7 +43,7 @@ export function readRetryAfterSeconds(value: string | undefined, now: Date): num
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), longestRetryAfterSeconds);
 }
 
-/** The deliveries to be tried, each at its place: account, webhook, delivery. */
+/** The queue of due deliveries; a place in it is account, webhook, delivery. */
 const queue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };
 
 type Place = { account_id: string; webhook_id: string; id: string };
@@ -53,17 +53,17 @@ const placeOf = ({ account_id, webhook_id, id }: Place): due.Place => [account_i
 
 export const dueKey = (place: Place, at: string): Key => due.dueKey(queue, placeOf(place), at);
 
-/** The write that has a delivery tried at an instant (RFC 3339, UTC, milliseconds). */
+/** The write that schedules a delivery for an instant (RFC 3339, UTC, milliseconds). */
 export const dueWrite = (place: Place, at: string): Write => due.dueWrite(queue, placeOf(place), at);
 
-/** The writes that move a delivery from one instant to another; null is none. */
+/** The writes that move a delivery from one instant to another; null stands for no instant. */
 export const moveDue = (place: Place, from: string | null, to: string | null): Write[] =>
   due.moveDue(queue, placeOf(place), from, to);
 
-/** As many as a sweep tries in all. */
+/** The most deliveries of one webhook: as many as a sweep tries in all. */
 const webhookLimit = 200;
 
-/** What is due, the earliest first: the first 200 of each webhook, among the first 10,000 of each shard. */
+/** The due deliveries, the earliest first: the first 200 of each webhook, among the first 10,000 of each shard. */
 export async function readDue(table: Reader, now: Date): Promise<Due[]> {
   const shards = await due.readDue(table, queue, now);
   return shards
@@ -71,7 +71,10 @@ export async function readDue(table: Reader, now: Date): Promise<Due[]> {
     .toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
 }
 
-/** Beyond the backlog of a failing webhook, for the others of its shard. */
+/**
+ * Keeps the first deliveries of each webhook, so that the backlog of a failing webhook does not hide the others of its
+ * shard.
+ */
 function firstOfEach(all: readonly Due[]): Due[] {
   const counts = new Map<string, number>();
   return all.filter(({ webhook_id }) => {

@@ -5,7 +5,7 @@ import type { LookupFunction } from "node:net";
 import { AddressRefused, checkUrl, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
 import { readRetryAfterSeconds } from "./schedule.ts";
 
-/** Why a delivery failed. `invalid_answer`: the connection stood, but no HTTP answer came over it. */
+/** Why a delivery failed. `invalid_answer`: the connection was made, but no HTTP answer came over it. */
 type SendFailure =
   | "blocked_address"
   | "dns_failed"
@@ -16,12 +16,12 @@ type SendFailure =
   | "redirected"
   | "unsuccessful_status";
 
-/** What came of one delivery: it was accepted when there is no error. */
+/** The result of sending one delivery: it was accepted when there is no error. */
 export type Sent = {
   statusCode?: number;
   error?: SendFailure;
   durationMs: number;
-  /** How long the receiver asks to be left alone, at most a day. */
+  /** How long the receiver asks us to wait, at most a day. */
   retryAfterSeconds?: number;
 };
 
@@ -32,7 +32,7 @@ type Answer = Omit<Sent, "durationMs">;
 const userAgent = "hosted-mail-webhooks/1";
 const longestAnswerBytes = 16_384;
 
-/** A resolver that knows one answer: the socket asks it, and no other. */
+/** A resolver that always answers one address, so that the socket cannot resolve the host again. */
 const pinned =
   ({ address, family }: Address): LookupFunction =>
   (_host, options, callback) => {
@@ -50,7 +50,9 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage): Answer {
   };
 }
 
-/** Sees how far a connection gets; answers what its end means while nothing was answered. */
+/**
+ * Follows how far a connection gets; the returned function tells the failure if the connection ends without an answer.
+ */
 function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
   let failure: SendFailure = "connect_failed";
   request.on("socket", (socket) => {
@@ -62,7 +64,7 @@ function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): ()
 
 type Exchange = { to: Address; bodyTimeoutMs: number; signal: AbortSignal };
 
-/** Sends a request to a pinned address, and settles when the answer ends, is too long, or time is up. */
+/** Sends a request to a pinned address. Settles when the answer ends or is too long, or when the time is up. */
 function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<Answer> {
   return new Promise((resolve) => {
     const target = new URL(url);
@@ -123,10 +125,13 @@ async function deliver(message: Message, options: Options, signal: AbortSignal):
 }
 
 /**
- * Posts one webhook as JSON, to a public address resolved once, over a connection of its own, with the
- * certificate verified for the URL's host. Redirects are not followed. All of it ends after `timeoutMs`; an
- * answer counts by its status, and of its body up to 16 KiB are read and forgotten, for `bodyTimeoutMs` at most
- * (a second). It never throws for what the receiver does.
+ * Posts one webhook as JSON.
+ * - The address is public and resolved once; the connection is new, and its certificate is verified for the URL's host.
+ * - Redirects are not followed.
+ * - Everything ends after `timeoutMs`.
+ * - Only the status of the answer counts; up to 16 KiB of its body are read and dropped, for `bodyTimeoutMs` at most (a
+ *   second).
+ * - It never throws for what the receiver does.
  */
 export async function send(message: Message, options: Options): Promise<Sent> {
   const startedMs = performance.now();

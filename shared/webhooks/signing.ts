@@ -6,15 +6,16 @@ import type { StoredWebhook } from "./webhook.ts";
 
 const prefix = "whsec_";
 
-/** A new signing secret of 256 bits, as Standard Webhooks writes one: `whsec_` and base64. */
+/** A new signing secret of 256 bits in the form of Standard Webhooks: `whsec_` and base64. */
 export const newSecret = (): string => prefix + randomBytes(32).toString("base64");
 
 type SignatureHeaders = Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>;
 
 /**
- * The headers that sign one delivery by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, once with
- * each secret, so that receivers may hold the old or the new one while it is rotated. The timestamp (in whole
- * seconds) is that of the attempt, not of the event: receivers refuse old ones. Throws without a secret.
+ * The headers that sign one delivery by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`.
+ * - There is one signature for each secret, so that receivers may hold the old or the new one during a rotation.
+ * - The timestamp (in whole seconds) is the time of the attempt, not of the event, as receivers refuse old timestamps.
+ * - Throws without a secret.
  */
 export function sign(secrets: readonly string[], id: string, timestamp: Date, body: string): SignatureHeaders {
   if (secrets.length === 0) throw new Error("A webhook is never sent unsigned");
@@ -34,13 +35,13 @@ type Place = { account_id: string; id: string };
 
 const contextOf = ({ account_id, id }: Place): Record<string, string> => ({ account_id, webhook_id: id });
 
-/** A new signing secret, and the same as it is stored: sealed for one webhook. */
+/** A new signing secret, in plain text and sealed for one webhook. */
 export async function mintSecret(secrets: Secrets, webhook: Place): Promise<{ secret: string; sealed: string }> {
   const secret = newSecret();
   return { secret, sealed: await secrets.seal(secret, contextOf(webhook)) };
 }
 
-/** The secrets that sign a webhook's deliveries at an instant: its own, and the one before while that is valid. */
+/** The secrets that sign a webhook's deliveries at an instant: its own, and the previous one while that is valid. */
 export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, now: Date): Promise<string[]> {
   const { sealed_secret, previous_sealed_secret, previous_secret_expires_at } = webhook;
   const isRotating = previous_secret_expires_at !== null && previous_secret_expires_at > now.toISOString();
@@ -48,14 +49,14 @@ export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, n
   return Promise.all(sealed.map((one) => secrets.open(one, contextOf(webhook))));
 }
 
-/** An event as it comes from the bus: what was too long for that is left out already. */
+/** An event from the bus, which has already lost its members that were too long for the bus. */
 export type PublishedEvent = Omit<Event, "data"> & { data?: Record<string, unknown>; truncated?: boolean };
 
 const longestBytes = 20_000;
 
 /**
- * The body of an event's deliveries: the event as JSON, of at most 20,000 bytes. One that is longer goes without
- * `previous_data`, then without `data`, and says so with `truncated: true`.
+ * The body of an event's deliveries: the event as JSON, at most 20,000 bytes long. A longer event goes without
+ * `previous_data`, then without `data`, and has `truncated: true`.
  */
 export function bodyOf(event: PublishedEvent): string {
   const { previous_data: _, ...current } = event;

@@ -10,13 +10,13 @@ import { EventPattern, matches } from "./filters.ts";
 
 const known = eventTypes();
 
-/** What one may write instead of a pattern that matches nothing: the types of its family, or all. */
+/** The event types to suggest for a pattern that matches nothing: those of its family, or all. */
 function alternatives(pattern: string): string {
   const family = known.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
   return (family.length > 0 ? family : known).map(({ type }) => type).join(", ");
 }
 
-/** The members of a webhook that its owner writes. */
+/** The members of a webhook that its owner sets. */
 export const WebhookUrl = z
   .string()
   .superRefine((url, context) => {
@@ -49,8 +49,8 @@ export const WebhookDescription = orNothing(line({ least: 0, most: 500, descript
 export const eventTypesNote = `Event types: ${known.map(({ type }) => `\`${type}\``).join(", ")}.`;
 
 /**
- * Throws 403 `would_escalate`, naming what is missing, unless the caller may see every event that the patterns
- * match, in the whole account: what a webhook gets is handed to whoever has its URL.
+ * Throws 403 `would_escalate`, naming the missing capabilities, unless the caller may see, in the whole account, every
+ * event that the patterns match: anybody who has the webhook's URL receives those events.
  */
 export async function requireToSee(accountId: string, patterns: readonly string[], context: Context): Promise<void> {
   const matched = known.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));

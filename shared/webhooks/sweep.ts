@@ -8,17 +8,21 @@ import { StoredWebhook, webhookKey } from "./webhook.ts";
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 type Outcome = Turn | "stale" | "error";
 
-/** How many deliveries were due, and how often each thing came of their turns. */
+/** How many deliveries were due, and how many turns had each result. */
 export type Swept = { due: number } & Partial<Record<Outcome, number>>;
 
-/** How many deliveries of a failing webhook are tried in a run, as long as they are accepted. */
+/** The most deliveries of a failing webhook in one run; they are tried only as long as they are accepted. */
 const failingLimit = 3;
 
 /**
- * Tries the deliveries that are due, in turns over the accounts and over the webhooks of each, so that one with many
- * holds up no other: up to `limit` in a run, `atOnce` at the same time, and none is begun after `budgetMs`. Failing
- * webhooks have as many places of their own: of each a few deliveries are tried, one after the other. Once a webhook
- * fails, its others wait for the next run. What fails on our side is logged and stays due.
+ * Tries the due deliveries.
+ * - It takes turns over the accounts, and over the webhooks of each account, so that one with many deliveries delays no
+ *   other.
+ * - It tries up to `limit` deliveries in a run, `atOnce` at the same time, and begins none after `budgetMs`.
+ * - Failing webhooks have the same number of places of their own; a few deliveries of each are tried, one after the
+ *   other.
+ * - After a webhook fails, its other deliveries wait for the next run.
+ * - A failure on our side is logged, and the delivery stays due.
  */
 export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
   const { limit = 200, atOnce = 10, budgetMs = 40_000 } = bounds;
@@ -40,7 +44,10 @@ export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
   return swept;
 }
 
-/** The webhooks that are failing. What is due of one that is disabled or gone is given up, which takes no time. */
+/**
+ * The ids of the webhooks that are active and failing. Deliveries of a disabled or deleted webhook are given up at
+ * once, so such a webhook is not limited like a failing one.
+ */
 async function activeAndFailing(due: readonly Due[], { table }: Work): Promise<Set<string>> {
   const places = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
   const failing = await failingAmong(table, places);
@@ -60,7 +67,7 @@ const inFairTurns = (due: readonly Due[]): Due[] =>
     ({ account_id }) => account_id,
   );
 
-/** The first few of each webhook, the webhooks in the order of their first. */
+/** The first few due deliveries of each webhook, ordered by each webhook's first delivery. */
 function perWebhook(due: readonly Due[]): Due[][] {
   const webhooks = Map.groupBy(due, ({ webhook_id }) => webhook_id);
   return [...webhooks.values()].map((all) => all.slice(0, failingLimit));

@@ -14,7 +14,9 @@ type New = { url: string; event_types: string[]; description?: string | null | u
 type Given = { [M in keyof New]?: New[M] | undefined } & { active?: boolean | undefined };
 type WithSecret = StoredWebhook & { secret: string };
 
-/** Creates an active webhook; 403 `would_escalate`, 409 `limit_reached`. Its secret is in the answer and nowhere else. */
+/**
+ * Creates an active webhook. Only this answer shows its secret. Throws 403 `would_escalate` and 409 `limit_reached`.
+ */
 export async function addWebhook(
   accountId: string,
   input: New,
@@ -55,7 +57,7 @@ export async function addWebhook(
   });
 }
 
-/** What enabling or disabling by hand makes of a webhook's state; nothing when it is in that state already. */
+/** The members that change when a webhook is enabled or disabled by hand; none when it already has that state. */
 function switched({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
   if (active === undefined || active === (status === "active")) return {};
   return active
@@ -64,8 +66,8 @@ function switched({ status }: StoredWebhook, active: boolean | undefined, at: st
 }
 
 /**
- * Changes what is given; 404, and 403 `would_escalate` where events would begin to go somewhere and the caller
- * may not see all of them.
+ * Changes the given members of a webhook. Throws 404, and 403 `would_escalate` when events would go to a new place and
+ * the caller may not see all of them.
  */
 export function updateWebhook(accountId: string, id: string, given: Given, context: Context): Promise<StoredWebhook> {
   const { table, commit, now } = context;
@@ -87,7 +89,9 @@ export function updateWebhook(accountId: string, id: string, given: Given, conte
   });
 }
 
-/** Deletes a webhook; 404. What is still to be delivered is not, and its deliveries can be seen no more. */
+/**
+ * Deletes a webhook. Its pending deliveries are not sent, and none of its deliveries can be seen any more. Throws 404.
+ */
 export async function deleteWebhook(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) throw notFound();
@@ -106,8 +110,8 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
 }
 
 /**
- * Gives a webhook a new secret, which is in the answer and nowhere else; 404. The one before signs beside it for
- * `overlapSeconds` more, or not at all for 0; older ones sign no more.
+ * Gives a webhook a new secret, which only this answer shows. The previous secret also signs for `overlapSeconds` more,
+ * or not at all for 0; older secrets no longer sign. Throws 404.
  */
 export async function rotateSecret(
   accountId: string,
@@ -117,7 +121,8 @@ export async function rotateSecret(
   { secrets }: Outside,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // Who has the secret can speak as us about whatever the webhook is told of.
+  // Anybody with the secret can forge any event that the webhook receives, so the caller must be allowed to see them
+  // all.
   const { event_types } = await getWebhook(table, accountId, id);
   await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

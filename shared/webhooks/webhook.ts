@@ -18,7 +18,7 @@ import { EventPattern } from "./filters.ts";
  */
 export const webhooksOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "webhooks" });
 
-/** How many webhooks an account has at most, so that an event is matched against one page of them. */
+/** The most webhooks of an account, so that a single page of them is enough to match an event. */
 export const webhookLimit = 20;
 
 export const WebhookParams = z.strictObject({
@@ -57,37 +57,37 @@ export const webhookKind = defineKind({
   name: "webhook",
   verbs: ["created", "updated", "deleted", "secret_rotated", "disabled", "tested", "redelivered"],
   view: Webhook,
-  // A query often holds a credential; the record and other webhooks get to know that there is one.
+  // A query often contains a credential; the audit log and other webhooks learn only that the URL has a query.
   redact: ({ url, ...view }) => ({ ...view, url: String(url).replace(/\?.*$/s, "?…") }),
   seenWith: "webhook.manage",
 });
 
 export const StoredWebhook = Webhook.extend({
   sealed_secret: z.string(),
-  /** Signs until `previous_secret_expires_at`. */
+  /** This secret signs until `previous_secret_expires_at`. */
   previous_sealed_secret: z.string().nullable(),
   version: z.int(),
 });
 export type StoredWebhook = z.output<typeof StoredWebhook>;
 
-/** Where the webhook with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The key of the webhook with this id; an id of another kind leads to an ordinal that is never given. */
 export const webhookKey = (accountId: string, id: string): Key =>
   rowKey(webhooksOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The webhook; undefined when there is none. */
+/** The webhook; undefined when it does not exist. */
 export async function findWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook | undefined> {
   const webhook = await table.get(webhookKey(accountId, id), StoredWebhook);
   return webhook?.id === id ? webhook : undefined;
 }
 
-/** The webhook, or 404. */
+/** The webhook. Throws 404. */
 export async function getWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook> {
   const webhook = await findWebhook(table, accountId, id);
   if (!webhook) throw notFound();
   return webhook;
 }
 
-/** The write that puts a changed webhook in the place of its last version. */
+/** The write that replaces the last version of a webhook. */
 export const putWebhook = (webhook: StoredWebhook): Write => ({
   put: { ...webhookKey(webhook.account_id, webhook.id), ...webhook },
   if: { id: webhook.id, version: webhook.version - 1 },

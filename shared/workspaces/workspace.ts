@@ -21,7 +21,7 @@ import type { Key, Write } from "../table/writes.ts";
  */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** Hashed because a sort key has room for 1,024 bytes. */
+/** The key of a name. The name is hashed, as a sort key has room for 1,024 bytes only. */
 export function nameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
@@ -37,7 +37,7 @@ export const WorkspaceParams = z.strictObject({
   workspace_id: Id.meta({ description: "The workspace's id." }),
 });
 
-/** What a workspace's path is inside of, for grants narrowed to one workspace. */
+/** The scopes of a workspace's path, for grants that are limited to one workspace. */
 export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams>): Scope[] => [
   { type: "workspace", id: workspace_id },
 ];
@@ -63,13 +63,13 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** How many domains it holds; kept by the transactions that add and move domains. */
+  /** How many domains the workspace holds; kept by the transactions that add and move domains. */
   domain_count: z.int(),
   version: z.int(),
 });
 export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-/** The conflict, naming the other workspace to those who may see it. */
+/** The conflict; it names the other workspace only to a principal who may see it. */
 const nameTaken =
   ({ permissions }: Context) =>
   ({ id = "" }: Record<string, string>): Problem => {
@@ -78,7 +78,7 @@ const nameTaken =
     return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
   };
 
-/** Creates a workspace; 409 `workspace_name_taken`. */
+/** Creates a workspace. Throws 409 `workspace_name_taken`. */
 export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
   const { table, commit, now } = context;
   return commit(async () => {
@@ -107,20 +107,20 @@ export function addWorkspace(accountId: string, name: string, context: Context):
   });
 }
 
-/** The workspace, or 404. */
+/** The workspace. Throws 404. */
 export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   if (workspace?.id !== id) throw notFound();
   return workspace;
 }
 
-/** The write that holds only as long as the workspace exists; undefined when it does not. */
+/** A write that succeeds only while the workspace exists; undefined when it does not exist. */
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
 }
 
-/** The write that counts domains into a workspace, or out of it; fails the transaction when it is gone. */
+/** The write that counts domains into a workspace or out of it; fails the transaction when the workspace is gone. */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
   update: keyOf(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
@@ -128,7 +128,7 @@ export const domainCountWrite = (accountId: string, workspaceId: string, by: num
   orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
 });
 
-/** A page of the workspaces the principal sees, oldest first. */
+/** A page of the workspaces that the principal may see, oldest first. */
 export async function listWorkspaces(
   accountId: string,
   page: PageQuery,
@@ -144,7 +144,7 @@ export async function listWorkspaces(
   return { items: items.slice(skip, skip + take), total: items.length };
 }
 
-/** The workspaces with these ids that exist, oldest first: what narrow grants make visible. */
+/** The existing workspaces with these ids, oldest first: those that narrow grants make visible. */
 async function readNamed(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
   const inOrder = ids.toSorted();
   const rows = await table.getMany(inOrder.map((id) => keyOf(accountId, id)));
@@ -154,7 +154,7 @@ async function readNamed(table: Reader, accountId: string, ids: readonly string[
   });
 }
 
-/** Renames a workspace; 404, 409 `workspace_name_taken`. */
+/** Renames a workspace. Throws 404 and 409 `workspace_name_taken`. */
 export function renameWorkspace(
   accountId: string,
   id: string,
@@ -178,10 +178,10 @@ export function renameWorkspace(
   });
 }
 
-/** Where the workspace with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The key of the workspace with this id; an id of another kind leads to an ordinal that is never given. */
 export const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The workspace that the body of a route names. */
+/** The workspace named in the body of a request. */
 export const workspaceInBody: Subject<
   { params: { account_id: string }; body: { workspace_id: string } },
   StoredWorkspace
@@ -192,7 +192,7 @@ export const workspaceInBody: Subject<
   find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
 };
 
-/** The workspace that the query of a route names. */
+/** The workspace named in the query of a request. */
 export const workspaceInQuery: Subject<
   { params: { account_id: string }; query: { workspace_id: string } },
   StoredWorkspace

@@ -8,18 +8,20 @@ const placesOf = (detail: unknown): string[] =>
     ? (detail as Wrong[]).map(({ loc, msg }) => `${Array.isArray(loc) ? loc.join(".") : ""}: ${textOf(msg) ?? ""}`)
     : [];
 
-/** What the API refused or failed to do: an RFC 9457 problem, or a 422 with every place that is wrong. */
+/** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
 export class ApiError extends Error {
   readonly status: number;
-  /** The stable code to decide on; `validation_failed` for a 422 that lists places. */
+  /** The stable code for decisions in your code; `validation_failed` for a 422 that lists places. */
   readonly code: string;
-  /** Quote it when you ask about the request. */
+  /** Quote this id when you ask about the request. */
   readonly requestId: string | undefined;
-  /** What `Retry-After` says. */
+  /** The wait that `Retry-After` asks for. */
   readonly retryAfterSeconds: number | undefined;
-  /** The key that the request had: with the same one it can be sent again, and takes effect once. */
+  /**
+   * The idempotency key of the request: the request can be sent again with the same key, and takes effect only once.
+   */
   readonly idempotencyKey: string | undefined;
-  /** The body as it came, with the members that help to mend the request. */
+  /** The parsed body, with the members that help to correct the request. */
   readonly body: unknown;
 
   constructor(response: Response, body: unknown, request?: Request) {

@@ -4,7 +4,7 @@ type Page<Item> = { data: { items: Item[]; total: number } };
 const pageSize = 100;
 
 /**
- * Every item of a list, page by page as they are asked for:
+ * Yields every item of a list, and fetches each page when it is needed:
  * `for await (const mailbox of itemsOf((query) => api.mailboxes.list({ path: { account_id }, query })))`.
  */
 export async function* itemsOf<Item>(list: (query: Query) => Promise<Page<Item>>): AsyncGenerator<Item, void> {

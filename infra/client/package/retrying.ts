@@ -1,20 +1,21 @@
 export type Fetch = (request: Request) => Promise<Response>;
 
 export type RetryOptions = {
-  /** How often a request is sent again, at most. */
+  /** The most repeats of a request. */
   retries: number;
-  /** Longer waits than this are left to the caller. */
+  /** A longer wait is left to the caller: the answer is returned instead. */
   longestWaitMs: number;
 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Whether the same request twice has one effect: a read, or one with a key. */
+/** Whether the same request sent twice takes effect once: a read, or a request with a key. */
 const takesEffectOnce = ({ method, headers }: Request): boolean => method === "GET" || headers.has("idempotency-key");
 
 /**
- * 429 has done nothing; of another failure one knows only that a repeat does no harm. A 409 that says when to come back is
- * about a first request with this key that still runs: its answer is what the repeat gets.
+ * Whether a repeat is worthwhile. A request with a 429 had no effect; other failures allow only requests that are safe
+ * to repeat. A 409 with `Retry-After` means that the first request with this key is still running; the repeat gets its
+ * answer.
  */
 const isWorthwhile = (request: Request, { status, headers }: Response): boolean =>
   status === 429 ||
@@ -22,22 +23,26 @@ const isWorthwhile = (request: Request, { status, headers }: Response): boolean 
 
 const failures = new Set([502, 503, 504]);
 
-/** Half a second after the first failure, twice as long after each further one, and a little of chance. */
+/** The wait before a repeat: half a second, doubled after each further failure, and varied at random. */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
 
-/** What `Retry-After` says, in milliseconds. */
+/** The wait that `Retry-After` asks for, in milliseconds. */
 function askedMsOf({ headers }: Response): number | undefined {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds * 1000 : undefined;
 }
 
-/** Many that are told the same time do not all come back at it: each waits up to as long again, twice that the next time. */
+/**
+ * Clients that got the same wait must not all return at once: each adds up to that wait again, and up to twice as much
+ * the next time.
+ */
 const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 
 /**
- * Sends again what was refused or failed for now (429, 502, 503, 504, and 409 while the first still runs), after as long as
- * `Retry-After` says and a little of chance, and what found no answer at all;
- * but of requests that change something only those with an `Idempotency-Key`, apart from 429.
+ * Repeats requests that failed for the moment: 429, 502, 503, 504, 409 while the first request still runs, and requests
+ * without an answer.
+ * - It waits as long as `Retry-After` says, and a random time more.
+ * - A request that changes something is repeated only with an `Idempotency-Key`, or after a 429.
  */
 export const retrying =
   (fetch: Fetch, { retries, longestWaitMs }: RetryOptions): Fetch =>

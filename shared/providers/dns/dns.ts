@@ -1,6 +1,6 @@
 import type { RRset, RecordType } from "../../dns/rrset.ts";
 
-/** What becomes of one RRset of a zone: it is replaced whole, or it is gone. */
+/** A change of one RRset in a zone: replace the whole RRset, or remove it. */
 export type ZoneChange = { put: RRset } | { remove: { name: string; type: RecordType } };
 
 export type ZoneChanged = {
@@ -10,13 +10,13 @@ export type ZoneChanged = {
 };
 
 /**
- * Hosts zones (RFC 1034 §4.2). Everything may be asked again after a lost answer. What cannot be done now throws 503
- * `upstream_unavailable`.
+ * Hosts DNS zones (RFC 1034 §4.2). A call whose answer was lost can be repeated. Throws 503 `upstream_unavailable` when
+ * the provider cannot do it at the moment.
  */
 export type Dns = {
   /**
-   * Makes the zone of a name, with these nameservers as its apex NS RRset, or finds the one made with the same
-   * reference. Throws `ZoneExists` while a zone of that name made with another reference is still there.
+   * Creates a zone with these nameservers as its apex NS RRset, or finds the zone made with the same reference. Throws
+   * `ZoneExists` while the name still has a zone made with another reference.
    */
   createZone: (input: {
     name: string;
@@ -24,17 +24,17 @@ export type Dns = {
     nameservers: readonly string[];
   }) => Promise<{ zoneId: string }>;
   /**
-   * Makes all changes (1 to 200 RRsets) or none; done again it comes to the same. Answers whether all servers have it,
-   * and which RRsets have a record that the provider cannot hold, which is left out.
+   * Makes all changes (1 to 200 RRsets) or none; a repeat has no further effect. Answers whether all servers have the
+   * changes, and which RRsets have a record that the provider cannot hold; such records are left out.
    */
   changeZone: (zoneId: string, changes: readonly ZoneChange[]) => Promise<ZoneChanged>;
-  /** Whether all servers have a change by now. */
+  /** Whether all servers have a change. */
   isInSync: (changeId: string) => Promise<boolean>;
-  /** Removes a zone and all that is in it; one that is gone is fine. */
+  /** Removes a zone with all its records; does nothing when the zone is gone. */
   deleteZone: (zoneId: string) => Promise<void>;
 };
 
-/** A zone of the same name, made with another reference, is in the way. */
+/** Thrown when the name already has a zone made with another reference. */
 export class ZoneExists extends Error {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */

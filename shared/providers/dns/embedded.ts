@@ -40,7 +40,7 @@ const StoredData = z.discriminatedUnion("type", [
 const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
 const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
 
-/** Of the id that a zone got when it was made, which ends with what tells it from a later one of the same name. */
+/** The zone's name in a zone id, which ends with a suffix that differs for a later zone of the same name. */
 const nameOf = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
 
 const ownerOf = (change: ZoneChange): { name: string; type: RecordType } =>
@@ -53,7 +53,7 @@ function applied(rrsets: readonly RRset[], change: ZoneChange): RRset[] {
   return rrsets.filter((_, index) => index !== place);
 }
 
-/** Throws for what Route 53 refuses too. */
+/** Throws for changes that Route 53 refuses too. */
 function check(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
   for (const change of changes) {
     const { name, type } = ownerOf(change);
@@ -64,7 +64,7 @@ function check(zone: string, changes: readonly ZoneChange[], after: readonly RRs
   }
 }
 
-/** The writes that make changes in a zone: none for an item that stays as it is. */
+/** The writes that make changes in a zone; an item that stays the same needs none. */
 async function planChanges(table: Table, zone: string, changes: readonly ZoneChange[]): Promise<Write[]> {
   const byShelf = Map.groupBy(changes, (change) => shelfOf(ownerOf(change).name));
   const keys = [...byShelf.keys()].map((shelf) => shelfKey(zone, shelf));
@@ -116,13 +116,15 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
-    // All of them, whether they are there: one may come into being until this is done.
+    // Even items that do not exist are deleted, as another request may create one before this transaction commits.
     const all = Array.from({ length: shelves }, (_, shelf): Write => ({ delete: shelfKey(name, shelf) }));
     return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
   });
 }
 
-/** Zones in the table, for a nameserver on this machine that answers from them: all servers have a change at once. */
+/**
+ * Keeps zones in the table, for a nameserver on this machine that answers from them: every change is in sync at once.
+ */
 export const embeddedDns = (table: Table): Dns => ({
   createZone: (input) => createZone(table, input),
   changeZone: (zoneId, changes) => changeZone(table, zoneId, changes),
@@ -131,8 +133,8 @@ export const embeddedDns = (table: Table): Dns => ({
 });
 
 /**
- * The closest zone that a name (lower case, no dot at the end) is in, with all its RRsets, the NS at its apex too;
- * undefined when there is none.
+ * The closest zone that contains a name (lower case, no dot at the end), with all its RRsets, including the NS at its
+ * apex. Undefined when there is none.
  */
 export async function zoneAt(table: Table, name: string): Promise<{ name: string; rrsets: RRset[] } | undefined> {
   const labels = name.split(".");
@@ -140,7 +142,7 @@ export async function zoneAt(table: Table, name: string): Promise<{ name: string
   const found = await table.getMany(around.map(zoneKey));
   for (const zone of around.filter((_, index) => found[index])) {
     const items = await table.between(partition(zone), shelfKey(zone, 0).SK, zoneKey(zone).SK);
-    // Without its last item it is gone since.
+    // The zone's own item is last; when it is missing, the zone was deleted since the first read.
     if (items.at(-1)?.SK !== zoneKey(zone).SK) continue;
     return { name: zone, rrsets: items.slice(0, -1).flatMap((item) => Shelf.parse(item).rrsets) };
   }

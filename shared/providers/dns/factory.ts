@@ -9,8 +9,8 @@ const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: 
 const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or embedded.";
 
 /**
- * The DNS hosting of an environment, over the table that the embedded one keeps its zones in; make it once for each
- * process, as it keeps a client. Without a provider in the environment its first use throws, not this.
+ * The DNS hosting of an environment, for the table in which the embedded hosting keeps its zones. Make it once per
+ * process, as it keeps a client. When the environment names no provider, the first use throws, not this function.
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {
@@ -27,7 +27,7 @@ export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (ta
 
 let ofProcess: ReturnType<typeof dnsOf> | undefined;
 
-/** The DNS hosting of this process, from its environment, which it needs from the first call on, not at import. */
+/** The DNS hosting of this process. Reads the environment at the first call, not at import. */
 export function dns(table: Table): Dns {
   ofProcess ??= dnsOf(DnsEnvironment.parse(process.env));
   return ofProcess(table);
@@ -35,7 +35,7 @@ export function dns(table: Table): Dns {
 
 export const DnsEnvironment = z.object({
   DNS_PROVIDER: z.enum(["route53", "embedded"]).optional(),
-  /** A reusable delegation set of Route 53, whose nameservers all zones are on. */
+  /** A reusable delegation set of Route 53, whose nameservers serve all zones. */
   DNS_DELEGATION_SET: z.string().min(1).optional(),
 });
 

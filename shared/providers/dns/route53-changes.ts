@@ -6,10 +6,10 @@ import type { ZoneChange } from "./dns.ts";
 import { type Route53, codeOf, listSets, mostSets, told } from "./route53-client.ts";
 
 const longestString = 255;
-/** Of one value, escapes and all. */
+/** The most characters of one value, escapes included. */
 const longestValue = 4_000;
 
-/** A byte of a string; what is not printable, and what would end the string, by its octal code. */
+/** A byte of a character-string; unprintable bytes, quotes and backslashes become octal codes. */
 const written = (byte: number): string =>
   byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c
     ? `\\${byte.toString(8).padStart(3, "0")}`
@@ -17,7 +17,7 @@ const written = (byte: number): string =>
 
 const quoted = (bytes: Buffer): string => `"${Array.from(bytes, written).join("")}"`;
 
-/** Text as character-strings (RFC 1035 §3.3.14), of which there is at least one. */
+/** Text as one or more character-strings (RFC 1035 §3.3.14). */
 function stringsOf(text: string): string {
   const bytes = Buffer.from(text);
   const count = Math.max(1, Math.ceil(bytes.length / longestString));
@@ -46,26 +46,26 @@ function unchecked(data: RecordData): string {
 }
 
 /**
- * The data of a record as Route 53 writes it: RFC 1035 §5.1, but with octal codes
- * (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html). Undefined for one that is longer
- * than Route 53 takes: a text of 2,048 bytes that are mostly not ASCII.
+ * The data of a record in Route 53's notation: RFC 1035 §5.1, but with octal codes
+ * (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html). Undefined for a value longer
+ * than Route 53 takes, such as a text of 2,048 bytes that are mostly not ASCII.
  */
 export function valueOf(data: RecordData): string | undefined {
   const value = unchecked(data);
   return value.length <= longestValue ? value : undefined;
 }
 
-/** A name as Route 53 reads it. */
+/** A name in Route 53's notation, with a dot at the end. */
 export const absolute = (name: string): string => `${name}.`;
 
-/** A name as we write it, of one in Route 53's answers, which have octal codes for all but letters, digits, - and _. */
+/** A name in our notation, from Route 53's answers, which write all but letters, digits, - and _ as octal codes. */
 export const relaxed = (name: string): string =>
   name
     .replace(/\\([0-3][0-7]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))
     .replace(/\.$/, "")
     .toLowerCase();
 
-/** An RRset as Route 53 takes it, without the records that are too long for it. */
+/** An RRset in Route 53's form, without the records that are too long for Route 53. */
 export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
   Name: absolute(name),
   Type: type,
@@ -79,17 +79,17 @@ export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
 type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
 type Owner = { name: string; type: RecordType };
 
-/** The change that nothing had to be done for. */
+/** The result when nothing had to be changed. */
 const nothing: Changed = { changeId: "none", isInSync: true };
 
-/** So many RRsets are looked up one by one; for more of them the zone is read. */
+/** Up to this many RRsets are looked up one by one; for more, the whole zone is read. */
 const fewLookups = 3;
 
-/** What one request may hold (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
+/** The limits of one request (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
 const limits = { records: 1_000, characters: 32_000 };
 type Weight = typeof limits;
 
-/** How much of a request a change takes; what replaces an RRset counts twice. */
+/** The records and characters that a change adds to a request; an UPSERT counts twice. */
 function weightOf({ Action, ResourceRecordSet: set }: Change): Weight {
   const values = set?.ResourceRecords ?? [];
   const times = Action === "UPSERT" ? 2 : 1;
@@ -104,7 +104,9 @@ const sum = (a: Weight, b: Weight): Weight => ({
 
 const fits = ({ records, characters }: Weight): boolean => records <= limits.records && characters <= limits.characters;
 
-/** Changes in order, in as few requests as can hold them; one that none can hold has one of its own. */
+/**
+ * Splits changes, in order, into as few requests as can hold them. A change over the limits gets a request of its own.
+ */
 export function batchesOf(changes: readonly Change[]): Change[][] {
   const batches: Change[][] = [];
   let weight = limits;
@@ -125,7 +127,7 @@ export function batchesOf(changes: readonly Change[]): Change[][] {
 const isOf = ({ name, type }: Owner, set: ResourceRecordSet): boolean =>
   set.Type === type && relaxed(set.Name ?? "") === name;
 
-/** Those RRsets as they stand, which alone can be deleted; without those that are not there. */
+/** The current RRsets of these owners, which a deletion has to repeat exactly. Owners without an RRset are left out. */
 async function currentSets(route53: Route53, zoneId: string, owners: readonly Owner[]): Promise<ResourceRecordSet[]> {
   const found: ResourceRecordSet[] = [];
   if (owners.length <= fewLookups) {
@@ -154,17 +156,22 @@ export async function send({ client, sdk }: Route53, zoneId: string, changes: Ch
   return { changeId: told(ChangeInfo?.Id).replace("/change/", ""), isInSync: told(ChangeInfo?.Status) === "INSYNC" };
 }
 
-/** An error whose code the SDK does not find: InvalidChangeBatch has a form of its own that is not read. */
+/**
+ * An error whose code the SDK does not find: InvalidChangeBatch comes in a form of its own, which the SDK does not
+ * read.
+ */
 const Unread = z.object({ name: z.literal("Unknown"), $metadata: z.object({ httpStatusCode: z.literal(400) }) });
 
-/** Whether Route 53 refused a batch for what it says. */
+/** Whether Route 53 refused a batch because of its content. */
 export const isInvalidBatch = (error: unknown): boolean =>
   codeOf(error) === "InvalidChangeBatch" || Unread.safeParse(error).success;
 
 /**
- * Makes all changes in one batch. What is to be gone is read before, and once more when it has changed meanwhile.
- * Throws for more than a batch can hold: 1,000 records and 32,000 characters of values, both counted twice for what is
- * put. What is too long for Route 53 is left out, and told as refused.
+ * Makes all changes in one batch.
+ * - RRsets to remove are read first, and read once more when they changed in the meantime.
+ * - Throws for more than one batch can hold: 1,000 records and 32,000 characters of values, where an RRset that is put
+ *   counts twice.
+ * - Records that are too long for Route 53 are left out and reported as refused.
  */
 export async function change(route53: Route53, zoneId: string, changes: readonly ZoneChange[]): Promise<Changed> {
   const last = new Map(
@@ -186,7 +193,7 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
   ];
   const attempt = async (): Promise<Changed> => {
     const gone = await currentSets(route53, zoneId, removed);
-    // What is gone comes first, as a CNAME has to make room for what takes its place.
+    // Removals come first, as a CNAME and other RRsets of the same name cannot exist together.
     const batch: Change[] = [
       ...gone.map((set) => ({ Action: "DELETE" as const, ResourceRecordSet: set })),
       ...puts.map((set) => ({ Action: "UPSERT" as const, ResourceRecordSet: set })),
@@ -205,7 +212,7 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
   }
 }
 
-/** Whether all servers have a change by now; one that Route 53 does not know of any more they have. */
+/** Whether all servers have a change; true for a change that is too old for Route 53 to know. */
 export async function hasArrived({ client, sdk }: Route53, changeId: string): Promise<boolean> {
   if (changeId === nothing.changeId) return true;
   try {

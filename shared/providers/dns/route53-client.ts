@@ -3,13 +3,13 @@ import type { ListResourceRecordSetsRequest, ResourceRecordSet, Route53Client } 
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 
-/** The SDK is loaded by the first zone, as most functions never have one. */
+/** Loads the SDK for the first zone only, as most functions never use one. */
 const loadSdk = () => import("@aws-sdk/client-route-53");
 
 /** A client of Route 53, and the commands it can send. */
 export type Route53 = { client: Route53Client; sdk: Awaited<ReturnType<typeof loadSdk>> };
 
-/** A client whose attempts, three for each call, end after `timeoutMs`. */
+/** A client that makes three attempts per call; each attempt ends after `timeoutMs`. */
 export async function connectRoute53(timeoutMs: number, endpoint?: string): Promise<Route53> {
   const sdk = await loadSdk();
   const client = new sdk.Route53Client({
@@ -18,7 +18,7 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
     requestHandler: {
       connectionTimeout: 2_000,
       requestTimeout: timeoutMs,
-      // For an answer that stops in the middle, which the above does not see.
+      // For an answer that stops in the middle, which `requestTimeout` does not notice.
       socketTimeout: timeoutMs,
       throwOnRequestTimeout: true,
     },
@@ -26,17 +26,19 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
   return { client, sdk };
 }
 
-/** What a caller is told when Route 53 cannot do it now. */
+/** The problem for callers when Route 53 cannot do something at the moment. */
 export const unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The DNS service does not answer.", { retry_after: 5 });
 
-/** What every answer of Route 53 has; throws 503 for an answer without it. */
+/** A value that every answer of Route 53 has; throws 503 when it is missing. */
 export function told<T>(value: T | undefined): T {
   if (value === undefined) throw unavailable();
   return value;
 }
 
-/** Does the work; throws 503 when Route 53 cannot do it now, the error itself when it is our own mistake. */
+/**
+ * Runs the work. Throws 503 when Route 53 cannot do it at the moment, and the error itself when the mistake is ours.
+ */
 export async function call<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -45,10 +47,10 @@ export async function call<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The code of an error of Route 53's; it is `Unknown` when the SDK cannot read it. */
+/** The code of a Route 53 error; `Unknown` when the SDK cannot read the error. */
 export const codeOf = (error: unknown): string | undefined => (error instanceof Error ? error.name : undefined);
 
-/** So many RRsets are on one page at most. */
+/** The most RRsets on one page. */
 export const mostSets = 300;
 
 type Start = Pick<
@@ -56,7 +58,9 @@ type Start = Pick<
   "StartRecordName" | "StartRecordType" | "StartRecordIdentifier" | "MaxItems"
 >;
 
-/** The RRsets of a zone from a place on, in Route 53's order, and where its next page begins, if there is one. */
+/**
+ * A page of a zone's RRsets from a given start, in Route 53's order, and the start of the next page if there is one.
+ */
 export async function listSets(
   { client, sdk }: Route53,
   zoneId: string,

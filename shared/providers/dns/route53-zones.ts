@@ -12,14 +12,14 @@ import { codeOf, listSets, mostSets, told, unavailable, type Route53 } from "./r
 type NewZone = { name: string; reference: string; nameservers: readonly string[] };
 
 /**
- * Route 53 Domains makes a zone for every name it registers, under a reference that begins so. It is on other
- * nameservers, and nobody's but the registrar's.
+ * Route 53 Domains creates a zone for every name that it registers; the reference of such a zone begins with this
+ * prefix. Such a zone has other nameservers and belongs to the registrar alone.
  */
 const registrarsPrefix = "RISWorkflow-";
 
 const pageSize = 20;
 
-/** The public zones of a name that are in the way of others, with whatever reference. */
+/** The public zones of a name, with any reference, except those of the registrar. */
 async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZone[]> {
   const found: HostedZone[] = [];
   let start: ListHostedZonesByNameRequest | undefined = { DNSName: absolute(name) };
@@ -38,7 +38,10 @@ async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZo
 
 const idOf = (zone: HostedZone | undefined): string => told(zone?.Id).replace("/hostedzone/", "");
 
-/** The zone made with this reference; undefined when there is none of the name. Throws `ZoneExists` for another one. */
+/**
+ * The zone made with this reference; undefined when the name has no zone. Throws `ZoneExists` when the name has another
+ * zone.
+ */
 async function findZone(route53: Route53, { name, reference }: NewZone): Promise<string | undefined> {
   const zones = await zonesOf(route53, name);
   const own = zones.find(({ CallerReference }) => CallerReference === reference);
@@ -61,7 +64,7 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
     const code = codeOf(error) ?? "";
     if (code === "HostedZoneAlreadyExists") {
       const found = await findZone(route53, input);
-      // It was made a moment ago and is not listed yet.
+      // The zone was made a moment ago and is not listed yet.
       if (found === undefined) throw unavailable();
       return found;
     }
@@ -78,8 +81,8 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
 }
 
 /**
- * Makes a zone or finds the one made with this reference, and sets its apex NS RRset. It looks before it makes one, as
- * Route 53 would make another one of the same name.
+ * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates, as
+ * Route 53 would make another zone of the same name.
  */
 export async function createZone(
   route53: Route53,
@@ -97,7 +100,7 @@ export async function createZone(
   return { zoneId };
 }
 
-/** Removes all but what every zone has: SOA and NS at its apex. */
+/** Removes all RRsets except the SOA and NS at the apex, which every zone has. */
 async function empty(route53: Route53, zoneId: string): Promise<void> {
   for (let isMore = true; isMore;) {
     const { sets, next } = await listSets(route53, zoneId, { MaxItems: mostSets });
@@ -113,7 +116,7 @@ async function empty(route53: Route53, zoneId: string): Promise<void> {
 
 const mostAttempts = 3;
 
-/** Empties a zone and deletes it. Somebody who changes it meanwhile can delay that, up to two times. */
+/** Empties a zone and deletes it. Starts again, up to two times, when somebody changes the zone in the meantime. */
 export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
   const { client, sdk } = route53;
   for (let attempt = 1; ; attempt++) {

@@ -4,19 +4,22 @@ import { call, connectRoute53, type Route53 } from "./route53-client.ts";
 import { createZone, deleteZone } from "./route53-zones.ts";
 
 export type Route53Options = {
-  /** A reusable delegation set, whose nameservers the zones are on; each has its own four without one. */
+  /** A reusable delegation set whose nameservers serve the zones; without it each zone gets four of its own. */
   delegationSetId?: string;
-  /** How long one of the three attempts may take. */
+  /** The time limit for each of the three attempts. */
   timeoutMs?: number;
   /** An origin instead of Route 53's, for tests. */
   endpoint?: string;
 };
 
 /**
- * Zones in Amazon Route 53. Its role needs route53:CreateHostedZone, DeleteHostedZone, ListHostedZonesByName,
- * ListResourceRecordSets, ChangeResourceRecordSets and GetChange. On one delegation set there cannot be a zone and one
- * below it. Route 53 takes five requests a second from an AWS account, and a change of 1,000 records and 32,000
- * characters of values, where what is put counts twice: more is an Error.
+ * Hosts zones in Amazon Route 53.
+ * - Its role needs route53:CreateHostedZone, DeleteHostedZone, ListHostedZonesByName, ListResourceRecordSets,
+ *   ChangeResourceRecordSets and GetChange.
+ * - One delegation set cannot hold a zone and another zone below it.
+ * - Route 53 takes five requests a second from an AWS account.
+ * - A change holds up to 1,000 records and 32,000 characters of values, where an RRset that is put counts twice; a
+ *   larger change throws an Error.
  */
 export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Route53Options = {}): Dns {
   let connection: Promise<Route53> | undefined;

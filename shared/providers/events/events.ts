@@ -4,19 +4,19 @@ import type { Event } from "../../changes/event.ts";
 import type { Log } from "../../core/log.ts";
 
 /**
- * Publishes events in their order and answers the indexes of those that could not be published. It does not
- * reject for what a later try may heal.
+ * Publishes events in order and answers the indexes of the events that could not be published. Does not reject for a
+ * failure that a later try may heal.
  */
 export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
 
-/** What PutEvents takes at most, in one entry as in all entries of a call together. */
+/** The most bytes that PutEvents takes in one entry, and in all entries of a call together. */
 const limitBytes = 262_144;
 const limitEntries = 10;
 
 /**
- * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`,
- * Detail the event. An event over 256 KB goes without `data` and `previous_data`, with `truncated: true`.
- * Why something could not be published is logged by its code.
+ * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`, Detail
+ * the event. An event over 256 KB goes without `data` and `previous_data`, with `truncated: true`. Logs the error code
+ * of every event that could not be published.
  */
 export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): EventPublisher {
   const client = new EventBridgeClient({
@@ -35,7 +35,7 @@ export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): 
       if (refused.length > 0)
         log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
       failed.push(...refused);
-      // The rest would only wait for the same time-outs.
+      // The bus takes nothing at all, so the remaining calls would only time out as well.
       if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
     }
     return failed;
@@ -46,13 +46,16 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
   ...new Set(codes.filter((code) => code !== undefined)),
 ];
 
-/** For each entry why it was not taken, or undefined when it was; and whether the bus takes nothing at all. */
+/**
+ * The result of one call: for each entry its error code, or undefined when it was taken; and whether the bus takes
+ * nothing at all.
+ */
 type Outcome = { codes: (string | undefined)[]; isOut: boolean };
 
 async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<Outcome> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
-    // An entry that the answer says nothing of has no id and so was not taken either.
+    // An entry that is missing from the answer has no id, so it was not taken either.
     const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );
@@ -81,7 +84,7 @@ function entryOf(event: Event, busName: string): PutEventsRequestEntry {
 const bytesOf = ({ Source = "", DetailType = "", Detail = "", Resources = [] }: PutEventsRequestEntry): number =>
   14 + [Source, DetailType, Detail, ...Resources].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** The indexes of the entries that each call takes, in their order. */
+/** Groups the entries into calls: the indexes of the entries in each call, in order. */
 function callsOf(entries: readonly PutEventsRequestEntry[]): number[][] {
   const calls: number[][] = [];
   let bytes = 0;

@@ -12,7 +12,7 @@ const sign = (secret: Buffer, { key, filename, expires }: Omit<Ticket, "signatur
     .update(JSON.stringify([key, filename, expires]))
     .digest();
 
-/** Whether a ticket was signed with this secret, as it is. */
+/** Whether a ticket is unchanged and was signed with this secret. */
 export function isGenuine(secret: Buffer, ticket: Ticket): boolean {
   const [given, right] = [Buffer.from(ticket.signature, "base64url"), sign(secret, ticket)];
   return given.length === right.length && timingSafeEqual(given, right);
@@ -21,7 +21,7 @@ export function isGenuine(secret: Buffer, ticket: Ticket): boolean {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 
-/** What a folder of files holds under a key; undefined when it is nothing. */
+/** The content of a key in a folder of files; undefined when there is no such file. */
 export async function readEmbedded(folder: string, key: string): Promise<Buffer | undefined> {
   try {
     return await readFile(join(folder, key));
@@ -33,7 +33,7 @@ export async function readEmbedded(folder: string, key: string): Promise<Buffer 
 
 async function put(folder: string, key: string, content: Buffer | AsyncIterable<Buffer>): Promise<void> {
   const file = join(folder, key);
-  // No key begins with a dot.
+  // No key begins with a dot, so nobody can read an unfinished file.
   const unfinished = join(dirname(file), `.${randomUUID()}`);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   try {
@@ -54,7 +54,7 @@ async function exists(folder: string, key: string): Promise<boolean> {
   }
 }
 
-/** Files in a folder of this machine, which infra/local/pages/files.ts serves to who has a URL signed with HMAC-SHA256. */
+/** Keeps files in a folder of this machine. infra/local/pages/files.ts serves them at URLs signed with HMAC-SHA256. */
 export const embeddedFiles = (place: { folder: string; key: Buffer; baseUrl: string }): Files => ({
   put: (key, content) => put(place.folder, key, content),
   putStream: (key, content) => put(place.folder, key, content),

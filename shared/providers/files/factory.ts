@@ -27,8 +27,8 @@ function check(key: string): string {
 }
 
 /**
- * The files of an environment; make them once for each process, as they keep a client. Without a place
- * in the environment their first use throws, not this.
+ * The files of an environment. Make them once per process, as they keep a client. When the environment names no place
+ * for files, the first use throws, not this function.
  */
 export function filesOf(env: FilesEnvironment): Files {
   const files = chosen(env);

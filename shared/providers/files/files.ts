@@ -1,30 +1,33 @@
 /**
- * Keeps files for download. A key is made of names with slashes between, such as `invoices/7c9e/000042.pdf`, and
- * ends as its content type demands. What cannot be done now throws 503 `upstream_unavailable`.
+ * Keeps files for download. A key consists of names separated by slashes, such as `invoices/7c9e/000042.pdf`, and has
+ * the ending of its content type. Throws 503 `upstream_unavailable` when something cannot be done at the moment.
  */
 export type Files = {
-  /** Writes the whole file or nothing, in place of what was there. */
+  /** Writes the whole file or nothing, and replaces an existing file. */
   put: (key: string, content: Buffer, contentType: string) => Promise<void>;
-  /** Writes what comes, whole or not at all, in memory for a few MiB of it. */
+  /** Writes a stream, as a whole or not at all, and keeps only a few MiB of it in memory. */
   putStream: (key: string, content: AsyncIterable<Buffer>, contentType: string) => Promise<void>;
   exists: (key: string) => Promise<boolean>;
-  /** Where anybody may download it, under that name, until the time is over; it does not look whether it is there. */
+  /**
+   * A URL at which anybody can download the file under the given name until it expires; does not check that the file
+   * exists.
+   */
   downloadUrl: (key: string, options: DownloadOptions) => Promise<string>;
 };
 
-/** From one second up to a week, which is what S3 allows. */
+/** The lifetime is from one second up to a week, the most that S3 allows. */
 type DownloadOptions = { filename: string; expiresInSeconds: number; now: Date };
 
 const contentTypes: Record<string, string> = { pdf: "application/pdf", csv: "text/csv; charset=utf-8" };
 
-/** The content type of a key, by its ending; undefined when it is no key. */
+/** The content type of a key, by its ending; undefined for an invalid key. */
 export function contentTypeOf(key: string): string | undefined {
-  // No name begins with a dot, so none leads out of its folder.
+  // No name begins with a dot, so no key leads out of its folder.
   const [, ending = ""] = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\.([a-z]+)$/.exec(key) ?? [];
   return key.length <= 512 ? contentTypes[ending] : undefined;
 }
 
-/** The bytes of RFC 8187's `attr-char`; every other one is percent-encoded. */
+/** Percent-encodes every byte that is not in RFC 8187's `attr-char`. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /['()*]/g,
@@ -32,8 +35,8 @@ const encoded = (text: string): string =>
   );
 
 /**
- * A Content-Disposition (RFC 6266) by which a browser saves under this name, in printable ASCII: for old ones
- * with `_` for what they cannot read. Folders and control characters are no part of a name.
+ * A Content-Disposition (RFC 6266), in printable ASCII, with which a browser saves the file under this name. Old
+ * browsers see `_` for characters that they cannot read. Slashes, backslashes and control characters become `_`.
  */
 export function attachment(filename: string): string {
   const name = filename.toWellFormed().replaceAll(/[\p{Cc}/\\]/gu, "_");

@@ -1,9 +1,9 @@
 import type { S3Client } from "@aws-sdk/client-s3";
 
-/** S3 takes no smaller parts but for the last one. */
+/** S3 takes smaller parts only at the end of an upload. */
 const partBytes = 5 * 2 ** 20;
 
-/** What comes, in parts of at least 5 MiB; at least one. */
+/** Cuts the content into parts of at least 5 MiB, apart from the last one; yields at least one part. */
 async function* partsOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let bytes = 0;
@@ -17,7 +17,7 @@ async function* partsOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   yield Buffer.concat(waiting);
 }
 
-/** Writes an object part by part (multipart upload), encrypted by S3; what is cut off leaves nothing that can be seen. */
+/** Writes an object part by part (multipart upload), encrypted by S3. An interrupted upload leaves nothing visible. */
 export async function uploadParts(
   client: S3Client,
   where: { Bucket: string; Key: string },

@@ -6,35 +6,39 @@ import { mayPass } from "../aws-failure.ts";
 import { type Files, attachment } from "./files.ts";
 import { uploadParts } from "./s3-parts.ts";
 
-/** The SDK is loaded by the first file, as most functions never have one. */
+/** Loads the SDK for the first file only, as most functions never use one. */
 const loadSdk = () => import("@aws-sdk/client-s3");
 
 async function newClient(requestTimeoutMs: number): Promise<S3Client> {
   const { S3Client } = await loadSdk();
   return new S3Client({
     maxAttempts: 3,
-    // What stands in for S3 has no name of its own for every bucket.
+    // A stand-in for S3 has no host name of its own for every bucket.
     forcePathStyle: process.env["AWS_ENDPOINT_URL_S3"] !== undefined,
-    // Otherwise checksums of nothing become part of the signed addresses.
+    // Otherwise the checksum of an empty body becomes part of the signed URLs.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
   });
 }
 
-/** What a caller is told: 503 when S3 cannot do it now, the error itself when it is our own mistake or a stream's. */
+/**
+ * The error for the caller: 503 when S3 cannot do it at the moment, the error itself when the mistake is ours or the
+ * stream's.
+ */
 const failureOf = (error: unknown): unknown =>
   !(error instanceof Problem) && mayPass(error)
     ? new Problem("upstream_unavailable", "The file store does not answer.", { retry_after: 2 })
     : error;
 
-/** S3 answers HEAD without a body, so that nothing but the status tells why. */
+/** S3 answers HEAD without a body, so only the status tells the reason. */
 const Absence = z.object({ $metadata: z.object({ httpStatusCode: z.literal(404) }) });
 
 /**
- * Files in an S3 bucket, encrypted by S3 (SSE-S3). Its role needs GetObject, PutObject and, as S3 answers 403
- * for what is not there otherwise, ListBucket. A URL is good for no longer than the credentials that sign it.
- * An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ * Keeps files in an S3 bucket, encrypted by S3 (SSE-S3).
+ * - Its role needs GetObject, PutObject and ListBucket; without ListBucket S3 answers 403 for a missing file.
+ * - A URL is valid no longer than the credentials that sign it.
+ * - An attempt ends after `requestTimeoutMs`, a call after three attempts.
  */
 export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
   let client: Promise<S3Client> | undefined;

@@ -22,7 +22,7 @@ const mailKey = (id: string): Key => ({ PK: everyone, SK: `${prefix}${id}` });
 const keptDays = 7;
 
 const OutboxMail = z.object({
-  /** The outbox's own: a letter that is sent twice is in it twice, with one Message-ID. */
+  /** The outbox's own id: a letter that is sent twice is stored twice, with one Message-ID. */
   id: z.string(),
   message_id: z.string(),
   from: z.string(),
@@ -34,7 +34,7 @@ const OutboxMail = z.object({
 });
 export type OutboxMail = z.output<typeof OutboxMail>;
 
-/** The newest mails of the outbox, newest first; of one recipient, if said. */
+/** The newest mails of the outbox, newest first; with `to`, only the mails to that recipient. */
 export async function outbox(table: Reader, options: { to?: string; limit?: number } = {}): Promise<OutboxMail[]> {
   const { to, limit = 50 } = options;
   const range = [prefix, `${prefix}~`] as const;
@@ -45,13 +45,13 @@ export async function outbox(table: Reader, options: { to?: string; limit?: numb
   return mails.flatMap((item) => (item === undefined ? [] : [OutboxMail.parse(item)]));
 }
 
-/** A mail of the outbox; undefined when it has none of this id. */
+/** A mail of the outbox; undefined when no mail has this id. */
 export const readOutbox = (table: Reader, id: string): Promise<OutboxMail | undefined> =>
   table.get(mailKey(id), OutboxMail);
 
 /**
- * Mail that goes nowhere but into an outbox in the table. It refuses addresses that begin with `refused-` for good, and
- * takes nothing to those that begin with `silent-`.
+ * Stores mail in an outbox in the table instead of sending it. Refuses addresses that begin with `refused-` for good,
+ * and throws 503 for addresses that begin with `silent-`.
  */
 export const embeddedMail = (table: Table, sender: MailSender, now: () => Date): Mail => ({
   send: async (letter) => {

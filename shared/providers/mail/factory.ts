@@ -8,21 +8,21 @@ const calls = { send: true } as const;
 
 const missing = "There is nothing to send mail with: set MAIL_PROVIDER to ses, smtp or embedded.";
 
-// A line break or a comma more in one of these would be another header, or another recipient.
+// An extra line break or comma in one of these would make another header, or another recipient.
 const plain = {
   id: /^[A-Za-z0-9._-]{1,64}$/,
   to: /^[^\s\p{C},;:<>()[\]"\\@]{1,64}@[^\s\p{C},;:<>()[\]"\\@]{1,255}$/u,
   subject: /^[^\p{Cc}\p{Zl}\p{Zp}]{1,255}$/u,
 };
 
-/** Throws for a letter whose id, recipient or subject is more than one. */
+/** Throws unless the letter has a single plain id, recipient and subject. */
 function requirePlain(letter: Letter): void {
   for (const [member, form] of Object.entries(plain)) {
     if (!form.test(letter[member as keyof typeof plain])) throw new Error(`A letter cannot have this ${member}.`);
   }
 }
 
-/** Mail that refuses what is no plain letter before it loads anything. */
+/** Checks each letter before the provider is loaded. */
 const checked = (mail: Mail): Mail => ({
   send: async (letter) => {
     requirePlain(letter);
@@ -44,8 +44,8 @@ async function ses(env: MailEnvironment): Promise<Mail> {
 }
 
 /**
- * The mail of an environment, over the table and the clock of the embedded outbox; make it once for each process, as it
- * keeps a client and a secret. Without a provider in the environment its first use throws, not this.
+ * The mail of an environment, for the table and the clock of the embedded outbox. Make it once per process, as it keeps
+ * a client and a secret. When the environment names no provider, the first use throws, not this function.
  */
 export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
   const { MAIL_PROVIDER } = env;
@@ -61,7 +61,7 @@ export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) =>
 
 let ofProcess: ReturnType<typeof mailOf> | undefined;
 
-/** The mail of this process, from its environment, which it needs from the first call on, not at import. */
+/** The mail of this process. Reads the environment at the first call, not at import. */
 export function mailHere(table: Table, now: () => Date): Mail {
   ofProcess ??= mailOf(MailEnvironment.parse(process.env));
   return ofProcess(table, now);

@@ -1,13 +1,13 @@
 import type { Letter } from "./mail.ts";
 import { type MailSender, domainOf } from "./sender.ts";
 
-/** Keeps out-of-office replies from coming: RFC 3834 §5, and what older ones and Exchange go by. */
+/** The headers that prevent out-of-office replies: RFC 3834 §5, and those that older systems and Exchange follow. */
 export const automatic: Readonly<Record<string, string>> = {
   "Auto-Submitted": "auto-generated",
   Precedence: "bulk",
   "X-Auto-Response-Suppress": "All",
 };
 
-/** RFC 5322 §3.6.4: the same for all that is sent of a letter. */
+/** The Message-ID of a letter (RFC 5322 §3.6.4), the same each time the letter is sent. */
 export const messageIdOf = ({ id }: Pick<Letter, "id">, sender: MailSender): string =>
   `<${id}@${domainOf(sender.address)}>`;

@@ -2,24 +2,27 @@ import * as z from "zod";
 
 import { MailSender } from "./sender.ts";
 
-/** A mail to one person. `id` is made once by who wrote it: a repeat has the same Message-ID, and so can be known. */
+/**
+ * A mail to one person. Its writer makes the `id` once, so that a repeat has the same Message-ID and can be recognized.
+ */
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
 /**
- * Sends mail. Resolves once a server has taken it; what cannot be done now throws 503 `upstream_unavailable`, and may
- * have been done. Throws `MailRefused` for a letter that no later try will get through.
+ * Sends mail, and resolves once a server has taken it.
+ * - Throws 503 `upstream_unavailable` when it cannot be sent at the moment; the mail may have been sent all the same.
+ * - Throws `MailRefused` for a letter that no later try can deliver.
  */
 export type Mail = { send: (letter: Letter) => Promise<void> };
 
-/** The letter was refused for good. The message says by what reply; no address is in it. */
+/** Thrown for a letter that was refused for good. The message gives the server's reply, without any address. */
 export class MailRefused extends Error {}
 
 export const MailEnvironment = z
   .object({
     MAIL_PROVIDER: z.enum(["ses", "smtp", "embedded"]).optional(),
-    /** Who mail is from: `Hosted Mail <no-reply@…>` in MAIL_ZONE, if not said. */
+    /** The sender of mail; by default `Hosted Mail <no-reply@…>` in MAIL_ZONE. */
     MAIL_FROM: MailSender.optional(),
-    /** A configuration set of SES, for what becomes of the mail. */
+    /** A configuration set of SES, which records what happens to the mail. */
     SES_CONFIGURATION_SET: z.string().min(1).optional(),
     /** The URL of an SMTP server (shared/providers/mail/smtp-url.ts): a secret in Secrets Manager by its name, or the URL itself. */
     SMTP_URL_SECRET_NAME: z.string().min(1).optional(),

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { namedSecret } from "../named-secret.ts";
 
-/** What mail servers show when they ask: a secret in Secrets Manager by its name, or the secret itself. */
+/** The secret that mail servers present in their requests: its name in Secrets Manager, or the secret itself. */
 export const MailSecretEnvironment = z.object({
   MAIL_SECRET_NAME: z.string().min(1).optional(),
   MAIL_SECRET: z.string().min(16).optional(),
@@ -16,7 +16,7 @@ async function missing(): Promise<never> {
   throw new Error("Mail servers cannot be told apart from others: set MAIL_SECRET_NAME or MAIL_SECRET.");
 }
 
-/** What mail servers of this deployment show when they ask. Needs the environment from the first call on. 503. */
+/** The secret that the mail servers of this deployment present. Reads the environment at the first call. Throws 503. */
 export function mailSecret(): Promise<string> {
   if (!ofProcess) {
     const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = MailSecretEnvironment.parse(process.env);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Who mail is from: a name in printable ASCII (it may be empty) and an address. */
+/** The sender of mail: a name in printable ASCII (it may be empty) and an address. */
 export type MailSender = { name: string; address: string };
 
 const address = String.raw`[a-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]`;
@@ -17,10 +17,10 @@ export const MailSender = z
     return { name: name.trim(), address: of ?? alone };
   });
 
-/** Who mail is from where nobody said so: an address in the zone of the mail hosts. */
+/** The default sender: an address in the zone of the mail hosts. */
 export const senderIn = (mailZone: string): MailSender => ({ name: "Hosted Mail", address: `no-reply@${mailZone}` });
 
-/** As it stands in a header: `"Hosted Mail" <no-reply@example.com>`. */
+/** A sender as written in a header: `"Hosted Mail" <no-reply@example.com>`. */
 export const writtenSender = ({ name, address }: MailSender): string =>
   name === "" ? address : `"${name}" <${address}>`;
 

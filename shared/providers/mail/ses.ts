@@ -9,12 +9,12 @@ import { type MailSender, writtenSender } from "./sender.ts";
 export type SesOptions = {
   configurationSet?: string;
   endpoint?: string;
-  /** For one attempt, and for the three that there are at most. */
+  /** The time limit of one attempt, and of all attempts (at most three). */
   attemptMs?: number;
   timeoutMs?: number;
 };
 
-/** The SDK is loaded by the first letter, as most functions never send one. */
+/** Loads the SDK for the first letter only, as most functions never send one. */
 const loadSdk = () => import("@aws-sdk/client-sesv2");
 
 async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {
@@ -25,7 +25,7 @@ async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {
     requestHandler: {
       connectionTimeout: Math.min(2_000, attemptMs),
       requestTimeout: attemptMs,
-      // For an answer that stops in the middle, which the above does not see.
+      // For an answer that stops in the middle, which the other time-outs do not notice.
       socketTimeout: attemptMs,
       throwOnRequestTimeout: true,
     },
@@ -37,7 +37,8 @@ const utf8 = (Data: string) => ({ Data, Charset: "UTF-8" });
 
 function requestOf(letter: Letter, sender: MailSender, configurationSet: string | undefined): SendEmailRequest {
   const { id, to, subject, text, html } = letter;
-  // SES makes a Message-ID of its own and no other (its developer guide, "header fields"): our id is beside it.
+  // SES sets a Message-ID of its own and takes no other (its developer guide, "header fields"), so our id has its own
+  // header.
   const headers = { ...automatic, "X-Entity-Ref-ID": id };
   return {
     FromEmailAddress: writtenSender(sender),
@@ -54,7 +55,7 @@ function requestOf(letter: Letter, sender: MailSender, configurationSet: string 
 }
 
 const passing = new Set(["TooManyRequestsException", "ConcurrentModificationException"]);
-/** What SES says of the letter, not of us. */
+/** Error codes of SES that concern the letter itself, not our account. */
 const refusals = new Set(["MessageRejected", "BadRequestException"]);
 
 function meant(error: unknown): unknown {
@@ -65,7 +66,7 @@ function meant(error: unknown): unknown {
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;
 }
 
-/** Mail by Amazon SES (API v2), whose sending identity the sender's domain is. */
+/** Sends mail by Amazon SES (API v2). The sender's domain is the sending identity. */
 export function sesMail(sender: MailSender, options: SesOptions = {}): Mail {
   const { configurationSet, timeoutMs = 10_000 } = options;
   let connected: ReturnType<typeof connect> | undefined;

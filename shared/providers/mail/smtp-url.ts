@@ -6,7 +6,9 @@ import * as z from "zod";
 export type SmtpServer = {
   host: string;
   port: number;
-  /** From the start (RFC 8314), by STARTTLS or not at all (RFC 3207), or never. */
+  /**
+   * `implicit`: TLS from the start (RFC 8314). `required`: STARTTLS, or no mail is sent (RFC 3207). `off`: never TLS.
+   */
   tls: "implicit" | "required" | "off";
   login?: { user: string; password: string };
 };
@@ -19,9 +21,10 @@ const ports = { "smtp:": 587, "smtps:": 465 } as const;
 const Tls = z.enum(["required", "off"]).nullable();
 
 /**
- * Reads `smtp://user:password@host:port` (port 587 if not said) or `smtps://…` (465). `smtp:` begins with STARTTLS and
- * sends nothing without it, but to this machine: `?tls=off` and `?tls=required` say it otherwise. Throws, with nothing
- * of the text, for anything else.
+ * Reads `smtp://user:password@host:port` (default port 587) or `smtps://…` (465).
+ * - `smtp:` begins with STARTTLS and sends nothing without it, except to this machine; `?tls=off` and `?tls=required`
+ *   override that.
+ * - Throws for anything else; the error has no part of the text in it.
  */
 export function readSmtpUrl(text: string): SmtpServer {
   const invalid = new Error("This is not smtp://user:password@host:port, or smtps://….");

@@ -10,21 +10,24 @@ import { domainOf, type MailSender } from "./sender.ts";
 import { readSmtpUrl, type SmtpServer } from "./smtp-url.ts";
 
 export type SmtpOptions = {
-  /** For the connection and its TLS, and for everything. */
+  /** The time limits for the connection with its TLS, and for the whole delivery. */
   connectTimeoutMs?: number;
   timeoutMs?: number;
   /** Certificates to trust instead of Node's own, as PEM. */
   ca?: string;
 };
 
-/** The SMTP server of an environment; one in Secrets Manager is read by the first letter, and again as `namedSecret` does. */
+/**
+ * The SMTP server of an environment. A URL in Secrets Manager is read at the first letter, and again when `namedSecret`
+ * renews it.
+ */
 export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEnvironment): () => Promise<SmtpServer> {
   if (name !== undefined) return namedSecret(name, readSmtpUrl, "an smtp:// or smtps:// URL");
   if (url === undefined) throw new Error("There is no SMTP server: set SMTP_URL_SECRET_NAME or SMTP_URL.");
   return async () => readSmtpUrl(url);
 }
 
-/** The letter as bytes (RFC 5322): a text part and the same as HTML. */
+/** The letter as bytes (RFC 5322): a text part, and the same content as HTML. */
 const composed = ({ id, to, subject, text, html }: Letter, sender: MailSender): Promise<Buffer> =>
   new MailComposer({
     from: sender,
@@ -38,7 +41,7 @@ const composed = ({ id, to, subject, text, html }: Letter, sender: MailSender): 
     .compile()
     .build();
 
-/** What a callback of the SMTP client is told. */
+/** Turns a callback of the SMTP client into a promise. */
 const settled = <T = unknown>(
   work: (done: (error?: Error | null, value?: T) => void) => void,
 ): Promise<T | undefined> =>
@@ -52,7 +55,7 @@ async function talk(connection: SMTPConnection, { login }: SmtpServer, from: str
   await settled((done) => connection.send({ from, to: [to], size: message.length }, message, done));
 }
 
-/** What the SMTP client throws. */
+/** An error of the SMTP client. */
 const Failure = z.object({
   code: z.string().catch(""),
   originalCode: z.string().optional().catch(undefined),
@@ -64,10 +67,10 @@ const Failure = z.object({
 const unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The mail server does not answer, or takes no mail now.", { retry_after: 30 });
 
-/** A 5yz reply to what only this letter has is about it; one to anything else is about us. */
+/** A 5yz reply to one of these commands concerns the letter; a 5yz reply to any other command concerns us. */
 const aboutLetter = new Set(["RCPT TO", "DATA"]);
 
-/** What a failure means for who sends. Nothing of a reply's text is told, as it can repeat an address or a name. */
+/** The error for the caller. It has no text of the server's reply, as that can repeat an address or a name. */
 function meant(error: unknown): Error {
   const { success, data } = Failure.safeParse(error);
   if (!success) return error instanceof Error ? error : new Error("The mail could not be sent.");
@@ -116,7 +119,7 @@ async function deliver(server: SmtpServer, letter: Letter, sender: MailSender, o
   }
 }
 
-/** Mail by an SMTP server, a connection for each letter. */
+/** Sends mail by an SMTP server, with a new connection for each letter. */
 export function smtpMail(server: () => Promise<SmtpServer>, sender: MailSender, options: SmtpOptions = {}): Mail {
   const given = { connectTimeoutMs: 5_000, timeoutMs: 10_000, ca: "", ...options };
   return { send: async (letter) => deliver(await server(), letter, sender, given) };

@@ -28,7 +28,7 @@ const StoredCheckout = z.object({
   cancel_url: z.string().optional(),
   created_at: Timestamp,
   expires_at: Timestamp,
-  /** What became of it, and when; an open one can have run out of time. */
+  /** The result of the checkout, and its time; an `open` checkout may have expired. */
   outcome: z.enum(["open", "paid", "failed", "expired"]),
   settled_at: Timestamp.optional(),
 });
@@ -57,7 +57,7 @@ const isSame = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.amount === input.amount &&
   kept.currency === input.currency;
 
-/** Keeps a new checkout; the key's first one when there is one. Throws for the same key with another input. */
+/** Stores a new checkout, or answers the first one with the same key. Throws for the same key with another input. */
 export function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
     const claim = idempotencyKey(input.idempotencyKey);
@@ -90,20 +90,24 @@ const statuses = { open: "open", paid: "paid", failed: "processing", expired: "e
 export const statusOf = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
   outcome === "open" && expires_at <= now.toISOString() ? "expired" : statuses[outcome];
 
-/** What somebody can do to a checkout: `pay-late` is a payment that was made before the end and is heard of after it. */
+/**
+ * An action on a checkout. `pay-late` is a payment that was made before the checkout ended and is reported afterwards.
+ */
 export const Act = z.enum(["pay", "decline", "close", "pay-late"]);
 export type Act = z.output<typeof Act>;
 
 const outcomes = { pay: "paid", decline: "failed", close: "expired", "pay-late": "paid" } as const;
 
-/** Whether this can still be done to it. What is paid can be heard of again. */
+/** Whether an action is still possible on a checkout. A paid checkout can be reported again. */
 function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
   const status = statusOf(checkout, now);
   if (act === "pay-late") return status === "expired" || status === "paid";
   return act === "close" ? checkout.outcome === "open" : status === "open";
 }
 
-/** Ends a checkout, of two who do it at once by one of them only; undefined where that cannot be done any more. */
+/**
+ * Ends a checkout. When two callers do so at once, one succeeds; undefined when the action is not possible any more.
+ */
 export function settle(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
     const checkout = await getStored(table, id);
@@ -126,8 +130,8 @@ const eventTypes: Record<Outcome, string> = {
 };
 
 /**
- * The body of the event that tells a settled checkout's outcome, in Stripe's shape; the same bytes every time.
- * Throws for a checkout that is open.
+ * The body of the event that reports the result of a settled checkout, in Stripe's shape; the same bytes every time.
+ * Throws for an open checkout.
  */
 export function eventBodyOf(checkout: StoredCheckout): string {
   const { id, outcome, settled_at, created_at, expires_at, reference, account_id, amount, currency } = checkout;

@@ -5,14 +5,17 @@ import type { Payments } from "./payments.ts";
 import { readPaymentEvent } from "./stripe-objects.ts";
 
 export type EmbeddedOptions = {
-  /** What webhooks are signed with. */
+  /** The secret that signs webhooks. */
   webhookSecret: string;
-  /** The origin that has the checkout pages. */
+  /** The origin of the checkout pages. */
   baseUrl: string;
   now?: () => Date;
 };
 
-/** Payments without a provider: checkouts in the table, which a page of the local runtime settles; no money moves. */
+/**
+ * Payments without a provider: checkouts are kept in the table and settled by a page of the local runtime; no money
+ * moves.
+ */
 export function embeddedPayments(table: Table, options: EmbeddedOptions): Payments {
   const { webhookSecret, baseUrl, now = clock } = options;
   const urlOf = ({ id }: StoredCheckout): string => new URL(`/_local/checkout/${id}`, baseUrl).href;

@@ -11,8 +11,8 @@ const calls = { createCheckout: true, readEvent: true, getCheckout: true } as co
 const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 
 /**
- * The payments of an environment, over the table that the embedded ones keep their checkouts in; make them once for
- * each process, as they keep a client and its secret. Without configuration their first use throws, not this.
+ * The payments of an environment, for the table in which the embedded payments keep their checkouts. Make them once per
+ * process, as they keep a client and its secret. Without configuration the first use throws, not this function.
  */
 export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
   const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
@@ -29,7 +29,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
 
 let ofProcess: ReturnType<typeof paymentsOf> | undefined;
 
-/** The payments of this process, from its environment, which it needs from the first call on, not at import. */
+/** The payments of this process. Reads the environment at the first call, not at import. */
 export function payments(table: Table): Payments {
   ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
   return ofProcess(table);
@@ -39,9 +39,9 @@ export const PaymentsEnvironment = z
   .object({
     /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
     PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
-    /** Where payers return to when a checkout does not say. */
+    /** The page that payers return to when a checkout names none. */
     PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
-    /** For the embedded payments: what webhooks are signed with, and the origin that has their page. */
+    /** For the embedded payments: the secret that signs webhooks, and the origin of the checkout page. */
     PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),
     PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
   })

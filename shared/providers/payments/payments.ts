@@ -1,23 +1,23 @@
-/** What is to be paid: `amount` in minor units of `currency` (ISO 4217, upper case). */
+/** The payment that a checkout asks for: `amount` in minor units of `currency` (ISO 4217, upper case). */
 export type CheckoutInput = {
-  /** Our name for what is paid; every event of the checkout carries it, with the account. 1 to 200 characters. */
+  /** Our name for the payment; every event of the checkout carries it, with the account. 1 to 200 characters. */
   reference: string;
   accountId: string;
   amount: number;
   currency: string;
-  /** What the payer reads. */
+  /** The text that the payer reads. */
   description: string;
-  /** Where the payer goes afterwards; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
+  /** The page for the payer after the payment; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
   successUrl?: string;
   cancelUrl?: string;
-  /** Moved to between 31 minutes and 24 hours from now when it is not. */
+  /** Moved into the range from 31 minutes to 24 hours from now when it is outside. */
   expiresAt: Date;
   idempotencyKey: string;
 };
 
 export type Checkout = { id: string; url: string; expiresAt: Date };
 
-/** `processing`: the payer is done, the money is not there (yet); a late refusal of it stays so. */
+/** `processing`: the payer is done, but the money has not arrived; stays so when the payment is refused later. */
 export type CheckoutStatus = "open" | "processing" | "paid" | "expired";
 
 export type CheckoutState = {
@@ -28,13 +28,13 @@ export type CheckoutState = {
   amount: number;
   currency: string;
   expiresAt: Date;
-  /** Where to pay, while it is open. */
+  /** The payment page, while the checkout is open. */
   url?: string;
 };
 
 /**
- * What the provider says of a checkout. It may come late, more than once, twice at the same time and in any order:
- * `id` is the event's, equal when it comes again. One checkout is paid at most once, whatever the events' ids are.
+ * A report of the provider about a checkout. Events may come late, more than once, twice at the same time and in any
+ * order; a repeated event has the same `id`. A checkout is paid at most once, whatever the ids of its events.
  */
 export type PaymentEvent = {
   id: string;
@@ -47,20 +47,22 @@ export type PaymentEvent = {
   at: Date;
 };
 
-/** Takes money through a page of the provider's. Every promise may reject with 503 `upstream_unavailable`. */
+/** Takes money through a page of the provider. Every promise may reject with 503 `upstream_unavailable`. */
 export type Payments = {
-  /** Opens a checkout. The same key and input answer the same checkout; the same key and another input, an Error. */
+  /**
+   * Opens a checkout. The same key and input answer the same checkout; the same key with another input throws an Error.
+   */
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**
-   * The event in a webhook's body, given as it came; undefined for a kind we do not care for, and for what is paid to
-   * somebody else's checkout. Throws 400 `malformed_request` for a signature that is not the provider's or more than
-   * 5 minutes away from `now`.
+   * Reads the event in the unchanged body of a webhook.
+   * - Undefined for a kind of event that we do not use, and for a payment of somebody else's checkout.
+   * - Throws 400 `malformed_request` for a signature that is not the provider's or more than 5 minutes away from `now`.
    */
   readEvent: (
     body: string,
     headers: Record<string, string | undefined>,
     now: Date,
   ) => Promise<PaymentEvent | undefined>;
-  /** How a checkout stands, asked of the provider. Throws 404 `not_found`. */
+  /** Asks the provider for the state of a checkout. Throws 404 `not_found`. */
   getCheckout: (id: string) => Promise<CheckoutState>;
 };

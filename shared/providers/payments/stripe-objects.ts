@@ -3,10 +3,12 @@ import * as z from "zod";
 import { Problem } from "../../core/errors.ts";
 import type { CheckoutState, PaymentEvent } from "./payments.ts";
 
-/** What types and answers are read for; an upgrade is a change of this line, after reading what it breaks. */
+/**
+ * The API version that our types and parsers expect. To upgrade, read what the new version breaks and change this line.
+ */
 export const stripeVersion = "2026-10-28.endive";
 
-/** What we leave in a checkout session to know it again. */
+/** The metadata by which we recognize a checkout session of ours. */
 export const OurMetadata = z.object({ account_id: z.string().min(1), reference: z.string().min(1) });
 
 /** The part of Stripe's Checkout Session object that an event is read from. */
@@ -26,7 +28,7 @@ const Session = PaidSession.extend({
   url: z.string().nullable(),
 });
 
-/** The state that a session of Stripe's shape tells. Throws for anything else. */
+/** The state of a checkout, read from a session in Stripe's shape. Throws for anything else. */
 export function stateOf(given: unknown): CheckoutState {
   const session = Session.parse(given);
   const { id, status, payment_status, metadata, amount_total: amount, currency, url } = session;
@@ -45,11 +47,11 @@ export function stateOf(given: unknown): CheckoutState {
 
 const minuteMs = 60_000;
 
-/** Stripe takes 30 minutes to 24 hours after it made the session, by its own clock: a minute of room on both sides. */
+/** Stripe takes 30 minutes to 24 hours after it made the session, by its own clock; a minute is left on both sides. */
 const shortestMs = 31 * minuteMs;
 const longestMs = (24 * 60 - 1) * minuteMs;
 
-/** The instant at which a checkout made now may end, nearest to the wanted one, in whole seconds since 1970. */
+/** The allowed end, nearest to the wanted one, of a checkout made now; in whole seconds since 1970. */
 export function expirySeconds(wanted: Date, now: Date): number {
   const ms = Math.min(Math.max(wanted.getTime(), now.getTime() + shortestMs), now.getTime() + longestMs);
   return Math.floor(ms / 1_000);
@@ -61,22 +63,22 @@ const forged = (): Problem =>
   new Problem("malformed_request", "This webhook was not signed by the payment provider within the last 5 minutes.");
 
 /**
- * The instant a `stripe-signature` header says it was made at. The SDK refuses what is too old; a signature from the
- * future, which would be good for as much longer, it takes.
+ * Whether the time in a `stripe-signature` header is missing or too far in the future. The SDK refuses old signatures,
+ * but accepts one from the future, which would stay valid for longer.
  */
 function isAhead(header: string, now: Date): boolean {
   const times = header.split(",").flatMap((part) => /^t=(\d{1,12})$/.exec(part)?.[1] ?? []);
   return times.length !== 1 || Number(times[0]) - now.getTime() / 1_000 > toleranceSeconds;
 }
 
-/** The signed object in the body. The SDK is loaded by the first webhook, as most functions never get one. */
+/** The signed object in the body. Loads the SDK for the first webhook only, as most functions never get one. */
 async function verified(body: string, header: string, secret: string, now: Date): Promise<unknown> {
   if (isAhead(header, now)) throw forged();
   const { default: Stripe } = await import("stripe");
   try {
     return Stripe.webhooks.constructEvent(body, header, secret, toleranceSeconds, undefined, now.getTime());
   } catch {
-    // The SDK's errors carry the body.
+    // The errors of the SDK contain the body, so they are not passed on.
     throw forged();
   }
 }
@@ -97,9 +99,11 @@ const types = new Map<string, PaymentEvent["type"]>([
 ]);
 
 /**
- * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1). Undefined for other kinds, for a
- * session that is complete but not paid yet, and for one without our metadata. Throws 400 `malformed_request` for a
- * signature that does not hold, and an Error for a session of ours that we cannot read: it must come again.
+ * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
+ * - Undefined for other kinds of events, for a session that is complete but not paid yet, and for one without our
+ *   metadata.
+ * - Throws 400 `malformed_request` for an invalid signature.
+ * - Throws an Error for a session of ours that we cannot read, so that Stripe sends it again.
  */
 export async function readPaymentEvent(
   body: string,

@@ -15,12 +15,12 @@ function parse(text: string): PaymentsSecret {
   return { apiKey: api_key, webhookSecret: webhook_secret };
 }
 
-/** What Stripe is used with, from a secret in Secrets Manager: see `namedSecret`. */
+/** The API key and webhook secret of Stripe, from a secret in Secrets Manager: see `namedSecret`. */
 export const paymentsSecret = (name: string, options: NamedSecretOptions = {}): (() => Promise<PaymentsSecret>) =>
   namedSecret(name, parse, "JSON with an api_key and a webhook_secret", options);
 
 export type StripeOptions = {
-  /** Where payers return to when a checkout does not say. */
+  /** The page that payers return to when a checkout names none. */
   returnUrl?: string;
   /** An origin instead of Stripe's, for tests. */
   endpoint?: URL;
@@ -40,19 +40,22 @@ async function newClient(apiKey: string, { endpoint, timeoutMs = 5_000 }: Stripe
   });
 }
 
-/** A person waits for what is only looked at, and it is asked again soon. */
+/** The limits for a read: a person waits for its answer, and it is soon repeated. */
 const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
   timeout: timeoutMs,
   maxNetworkRetries: 1,
 });
 
-/** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system's. */
+/** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system error code. */
 const Failure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
-/** No answer, 429, and 5xx; 409 too, which is another request with the same key that is still running. */
+/** Errors that pass: no answer, 429 and 5xx; also a 409 while another request with the same key is still running. */
 const passing = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
-/** What a caller is told: 503 when Stripe cannot do it now, the error itself when it is our own mistake. */
+/**
+ * The error for the caller: 404 for a missing object, 503 when Stripe cannot do it at the moment, else the error
+ * itself, as the mistake is ours.
+ */
 function failureOf(error: unknown): unknown {
   const { data } = Failure.safeParse(error);
   if (data?.code === "resource_missing") return notFound();
@@ -97,8 +100,8 @@ async function create(client: Stripe, input: CheckoutInput, returnUrl: string | 
 }
 
 /**
- * Payments by Stripe Checkout: sessions of mode `payment` with one line. Every attempt of a request, three at most,
- * has the same Idempotency-Key. What Stripe refuses is our own mistake, and an Error.
+ * Takes payments by Stripe Checkout: sessions of mode `payment` with one line. All attempts of a request (at most
+ * three) have the same Idempotency-Key. A refusal by Stripe is a mistake of ours, and an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;

@@ -14,7 +14,7 @@ import type { RegistrarOperation } from "./registrar.ts";
 const partition = (name: string): string => `REGISTRY#${name}`;
 export const nameKey = (name: string): Key => ({ PK: partition(name), SK: "NAME" });
 
-/** The key of an operation; undefined for what is no id of one. */
+/** The key of an operation; undefined for an invalid id. */
 export function operationKey(id: string): Key | undefined {
   const [, name, rest] = /^([^/#]{1,255})\/([^/]{1,100})$/.exec(id) ?? [];
   return name === undefined ? undefined : { PK: partition(name), SK: `OPERATION#${rest}` };
@@ -23,7 +23,7 @@ export function operationKey(id: string): Key | undefined {
 export const operationId = (name: string, begunAt: Date, random: string): string =>
   `${name}/${begunAt.toISOString()}#${random}`;
 
-/** An operation is decided when it begins; it is running until it `settles_at`. */
+/** An operation. Its outcome is decided when it begins; it runs until `settles_at`. */
 export const StoredOperation = z.object({
   id: z.string(),
   settles_at: Timestamp,
@@ -39,20 +39,20 @@ const StoredName = z.discriminatedUnion("holder", [
     nameservers: z.array(z.string()),
     operation: StoredOperation,
     auto_renew: z.boolean(),
-    /** The end of its first year, or of the one in which `auto_renew` was last changed. */
+    /** The end of the name's first year, or of the year in which `auto_renew` last changed. */
     expires_at: Timestamp,
   }),
 ]);
 type StoredName = z.output<typeof StoredName>;
 type OurName = Extract<StoredName, { holder: "us" }>;
 
-/** Who has a name. What is claimed by an operation that runs is not ours yet. */
+/** The holder of a name. A name that a running operation claims is not ours yet. */
 export type Standing =
   | { status: "free" | "elsewhere" }
   | { status: "running"; name: OurName }
   | { status: "ours"; name: OurName; expiresAt: Date };
 
-/** A name as it is kept; undefined for one that never had a holder. */
+/** The stored name; undefined for a name that never had a holder. */
 export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
   table.get(nameKey(name), StoredName);
 
@@ -63,14 +63,14 @@ export function yearsAfter(date: Date, years: number): Date {
   return later;
 }
 
-/** The end of the year that is paid at a moment, of a name that is renewed when it ends. */
+/** The end of the paid year at a moment, for a name that is renewed whenever a year ends. */
 function renewedUntil(end: Date, now: Date): Date {
   let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());
   if (yearsAfter(end, years) <= now) years += 1;
   return yearsAfter(end, years);
 }
 
-/** Who has a name at a moment. */
+/** The holder of a name at a moment. */
 export function standingOf(name: StoredName | undefined, now: Date): Standing {
   if (!name) return { status: "free" };
   if (name.holder === "elsewhere") return { status: "elsewhere" };
@@ -82,7 +82,7 @@ export function standingOf(name: StoredName | undefined, now: Date): Standing {
   return expiresAt <= now ? { status: "free" } : { status: "ours", name, expiresAt };
 }
 
-/** How an operation stands at a moment. */
+/** The state of an operation at a moment. */
 export function stateOf({ id, settles_at, outcome }: StoredOperation, now: Date): RegistrarOperation {
   if (now < new Date(settles_at)) return { id, state: "running" };
   return outcome === "failed"
@@ -90,7 +90,7 @@ export function stateOf({ id, settles_at, outcome }: StoredOperation, now: Date)
     : { id, state: "succeeded" };
 }
 
-/** The latest operation of a name that was begun at that instant or later. */
+/** The latest operation of a name that began at that instant or later. */
 export async function latestOperation(table: Table, name: string, since: Date): Promise<StoredOperation | undefined> {
   const options = { limit: 1, newestFirst: true };
   const from = `OPERATION#${since.toISOString()}`;
@@ -98,7 +98,7 @@ export async function latestOperation(table: Table, name: string, since: Date): 
   return latest && StoredOperation.parse(latest);
 }
 
-/** The nameservers that the parent zone has for a name, in the embedded registry; undefined when it has none. */
+/** The nameservers that the parent zone lists for a name in the embedded registry; undefined when it lists none. */
 export async function delegationOf(
   table: Table,
   name: string,
@@ -111,8 +111,8 @@ export async function delegationOf(
 }
 
 /**
- * Has somebody else hold a name and delegate it to these nameservers, or to nobody when there are none. Throws for a
- * name that is registered through us, or being so.
+ * Gives a name to somebody else, delegated to these nameservers, or not delegated when there are none. Throws for a
+ * name that is registered through us, or being registered.
  */
 export function delegate(
   table: Table,

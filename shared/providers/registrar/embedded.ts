@@ -20,7 +20,10 @@ import { Refused, type Offer, type Registrar, type RegistrarOperation } from "./
 
 const slowMs = 30_000;
 
-/** A label of letters, digits and hyphens, none of which is at an end; two in the middle are for A-labels (RFC 5891 §4.2.3.1). */
+/**
+ * A label of letters, digits and hyphens, with no hyphen at an end; only A-labels have two in the middle (RFC 5891
+ * §4.2.3.1).
+ */
 const label = /^(?!-)(?!(?!xn)..--)[a-z0-9-]{1,63}(?<!-)$/;
 
 function partsOf(name: string): { first: string; tld: string } {
@@ -31,7 +34,7 @@ function partsOf(name: string): { first: string; tld: string } {
 const unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
-/** How a name can be had that stands so. */
+/** The offer for a name, given its holder. */
 function offerOf(name: string, standing: Standing): Offer {
   const { first, tld } = partsOf(name);
   const price = prices.get(tld);
@@ -54,7 +57,7 @@ const refusals: Record<Exclude<Offer["status"], "available" | "unknown">, string
   invalid: "This is not a name that can be registered.",
 };
 
-/** Throws when the registry will not have the name, or does not say. */
+/** Throws when the registry refuses the name, or does not answer. */
 function refuse(name: string, standing: Standing): void {
   const { status } = offerOf(name, standing);
   if (status === "unknown") throw unavailable();
@@ -62,7 +65,7 @@ function refuse(name: string, standing: Standing): void {
   if (name.startsWith("refused-")) throw new Refused("The registry refuses this registration.");
 }
 
-/** An operation that begins now; how it ends is in the name. */
+/** A new operation. The beginning of the name decides how it ends. */
 function begin(name: string, now: Date): StoredOperation {
   const isSlow = name.startsWith("slow-") || name.startsWith("fails-");
   return {
@@ -102,7 +105,7 @@ async function register(table: Table, name: string, autoRenew: boolean, now: Dat
   return stateOf(operation, now);
 }
 
-/** Changes a name that is ours, or does not when there is nothing to change. Throws for one that is not. */
+/** Changes a name that is ours. Throws for a name that is not. */
 function update(
   table: Table,
   name: string,
@@ -127,11 +130,14 @@ function release(table: Table, name: string, now: Date): Promise<void> {
 }
 
 /**
- * A registry and registrar in the table, where everything can be tried; no money moves. How a name begins says what
- * becomes of it: `taken-` is unavailable, `reserved-` reserved, `premium-` premium, as are names of up to 3 characters;
- * `silent-` does not answer, nor does it register; `refused-` is refused; `slow-` is registered and `fails-` fails
- * after 30 seconds; `lost-` is registered with its answer lost, and answers when asked again. All others are
- * registered at once.
+ * A registry and registrar in the table, where everything can be tried; no money moves. The beginning of a name decides
+ * the result:
+ * - `taken-`: unavailable; `reserved-`: reserved; `premium-`, and names of up to 3 characters: premium.
+ * - `silent-`: the registry does not answer, and does not register the name.
+ * - `refused-`: refused.
+ * - `slow-`: registered after 30 seconds; `fails-`: fails after 30 seconds.
+ * - `lost-`: registered, but the answer is lost; the registry answers when asked again.
+ * - All other names are registered at once.
  */
 export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => ({
   tlds: async () => [...prices.keys()],

@@ -19,8 +19,8 @@ const calls = {
 const missing = "There is nobody to register names with: set REGISTRAR to route53 or embedded.";
 
 /**
- * The registrar of an environment, over the table and the clock of the embedded one; make it once for each process, as
- * it keeps a client. Without a registrar in the environment its first use throws, not this.
+ * The registrar of an environment, for the table and the clock of the embedded registrar. Make it once per process, as
+ * it keeps a client. When the environment names no registrar, the first use throws, not this function.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {
@@ -38,7 +38,7 @@ export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table,
 
 let ofProcess: ReturnType<typeof registrarOf> | undefined;
 
-/** The registrar of this process, from its environment, which it needs from the first call on, not at import. */
+/** The registrar of this process. Reads the environment at the first call, not at import. */
 export function registrar(table: Table, now: () => Date): Registrar {
   ofProcess ??= registrarOf(RegistrarEnvironment.parse(process.env));
   return ofProcess(table, now);

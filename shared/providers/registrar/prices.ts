@@ -1,7 +1,7 @@
-/** What a name costs for a year, in minor units of `currency` (shared/core/money.ts). */
+/** The prices of a name for a year, in minor units of `currency` (shared/core/money.ts). */
 type Price = { registration: number; renewal: number };
 
-/** What the embedded registry sells, by top-level domain. */
+/** The prices of the embedded registry, by top-level domain. */
 export const prices: ReadonlyMap<string, Price> = new Map([
   ["com", { registration: 1_400, renewal: 1_400 }],
   ["net", { registration: 1_600, renewal: 1_600 }],
@@ -22,5 +22,5 @@ export const prices: ReadonlyMap<string, Price> = new Map([
   ["online", { registration: 299, renewal: 3_599 }],
 ]);
 
-/** What a premium name costs is so many times the price of others. */
+/** A premium name costs this many times the usual price. */
 export const premiumFactor = 100;

@@ -1,4 +1,4 @@
-/** Who registers a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. */
+/** The registrant of a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. */
 export type Contact = {
   first_name: string;
   last_name: string;
@@ -13,8 +13,9 @@ export type Contact = {
 };
 
 /**
- * How a name can be had at this moment; prices are minor units of `currency` (shared/core/money.ts) for a year, there
- * when the status is `available` or `premium` and the registry tells them. `unknown`: the registry does not answer.
+ * The offer for a name at this moment. Prices are in minor units of `currency` (shared/core/money.ts) for a year; they
+ * are given when the status is `available` or `premium` and the registry tells them. `unknown`: the registry does not
+ * answer.
  */
 export type Offer = {
   name: string;
@@ -30,26 +31,32 @@ export type RegistrarOperation = { id: string; state: "running" | "succeeded" | 
 export type Registration = { expiresAt: string; locked: boolean; autoRenew: boolean; nameservers: readonly string[] };
 
 /**
- * A registrar of domain names. A call that throws 503 `upstream_unavailable` may or may not have had its effect: ask.
- * Names are registrable domains as lower-case A-labels.
+ * A registrar of domain names. Names are registrable domains as lower-case A-labels. A call that throws 503
+ * `upstream_unavailable` may or may not have had its effect, so the caller has to ask.
  */
 export type Registrar = {
-  /** The top-level domains (public suffixes) names can be registered under. */
+  /** The top-level domains (public suffixes) under which names can be registered. */
   tlds: () => Promise<readonly string[]>;
   offer: (name: string) => Promise<Offer>;
-  /** Begins to register a name for one year. Throws `Refused` when it is certain that it did not and will not. */
+  /**
+   * Begins to register a name for one year. Throws `Refused` only when the name is certainly not registered and will
+   * not be.
+   */
   register: (input: { name: string; contact: Contact; autoRenew: boolean }) => Promise<RegistrarOperation>;
-  /** How an operation stands. */
+  /** The state of an operation. */
   operation: (id: string) => Promise<RegistrarOperation>;
-  /** The latest registration of a name that was begun at `since` or later, whoever lost its answer; undefined when there is none. */
+  /**
+   * The latest registration of a name that began at `since` or later, even if its answer was lost; undefined when there
+   * is none.
+   */
   findOperation: (name: string, since: Date) => Promise<RegistrarOperation | undefined>;
-  /** A name that is registered through us; undefined when it is not. */
+  /** The registration of a name through us; undefined when there is none. */
   registration: (name: string) => Promise<Registration | undefined>;
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
   setAutoRenew: (name: string, autoRenew: boolean) => Promise<void>;
-  /** Gives a name back for good; one that is not ours any more is fine. */
+  /** Gives up a name for good; does nothing for a name that is not ours any more. */
   release: (name: string) => Promise<void>;
 };
 
-/** The registrar will not register the name; the message is a sentence for people. */
+/** Thrown when the registrar refuses to register the name; the message is a sentence for people. */
 export class Refused extends Error {}

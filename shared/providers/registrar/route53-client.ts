@@ -3,10 +3,10 @@ import type { Route53DomainsClient } from "@aws-sdk/client-route-53-domains";
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 
-/** The SDK is loaded by the first name, as most functions never have one. */
+/** Loads the SDK for the first name only, as most functions never use one. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
 
-/** A client of Route 53 Domains, one that sends everything once, and the commands they can send. */
+/** A client of Route 53 Domains, a second one that sends every request only once, and the commands of both. */
 export type Domains = {
   client: Route53DomainsClient;
   once: Route53DomainsClient;
@@ -18,12 +18,12 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
   const sdk = await loadSdk();
   const config = {
     ...(endpoint === undefined ? {} : { endpoint }),
-    // Wherever else the rest of this service is.
+    // Route 53 Domains answers in this region only, wherever the rest of this service is.
     region: "us-east-1",
     requestHandler: {
       connectionTimeout: 2_000,
       requestTimeout: timeoutMs,
-      // For an answer that stops in the middle, which the above does not see.
+      // For an answer that stops in the middle, which `requestTimeout` does not notice.
       socketTimeout: timeoutMs,
       throwOnRequestTimeout: true,
     },
@@ -35,29 +35,31 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
   };
 }
 
-/** What a caller is told when the registrar cannot do it now, or cannot tell. */
+/** The problem for callers when the registrar cannot do something at the moment, or cannot tell. */
 export const unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 10 });
 
-/** What every answer has; throws 503 for an answer without it. */
+/** A value that every answer has; throws 503 when it is missing. */
 export function told<T>(value: T | undefined): T {
   if (value === undefined) throw unavailable();
   return value;
 }
 
-/** The list that every answer has, for a protocol whose lists the SDK takes as they come. */
+/** A list that every answer has; throws 503 for anything else, as the SDK does not check the lists of this protocol. */
 export function listed<T>(value: T[] | undefined): T[] {
   if (!Array.isArray(value)) throw unavailable();
   return value;
 }
 
-/** What passes when the registrar is less busy, its registry is back, or another change of the same name is done. */
+/**
+ * Errors that pass once the registrar is less busy, its registry is back, or another change of the same name is done.
+ */
 const passing = new Set(["OperationLimitExceeded", "TLDInMaintenance", "DuplicateRequest"]);
 
-/** The code of an error of Route 53's. */
+/** The code of a Route 53 error. */
 export const codeOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
-/** Does the work; throws 503 when it cannot be done now, the error itself when it is our own mistake. */
+/** Runs the work. Throws 503 when it cannot be done at the moment, and the error itself when the mistake is ours. */
 export async function call<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -22,7 +22,7 @@ const statuses: Record<DomainAvailability, Offer["status"]> = {
 async function statusOf({ client, sdk }: Domains, name: string): Promise<Offer["status"]> {
   try {
     const answer = await client.send(new sdk.CheckDomainAvailabilityCommand({ DomainName: name }));
-    // One that was added since is no promise of anything.
+    // A status that Route 53 adds later promises nothing.
     return statuses[told(answer.Availability)] ?? "unknown";
   } catch (error) {
     const code = codeOf(error);
@@ -33,7 +33,9 @@ async function statusOf({ client, sdk }: Domains, name: string): Promise<Offer["
   }
 }
 
-/** Minor units; undefined for what is not in our currency or has parts of a cent, which is no price that we can ask. */
+/**
+ * A price in minor units; undefined when it is not in our currency or has fractions of a cent, which we cannot ask for.
+ */
 function amountOf(price: PriceWithCurrency | undefined): number | undefined {
   return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
 }
@@ -46,7 +48,7 @@ function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
 /** A top-level domain as we write it: without a dot before it. */
 const tldOf = (price: DomainPrice): string => told(price.Name).replace(/^\./, "").toLowerCase();
 
-/** The prices of a top-level domain; undefined for one that Route 53 does not sell. */
+/** The prices of a top-level domain; undefined when Route 53 does not sell it. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
   try {
     const { Prices: all } = await client.send(new sdk.ListPricesCommand({ Tld: tld }));
@@ -72,7 +74,7 @@ async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
 
 const keptMs = 3_600_000;
 
-/** What is asked for each key once in an hour, unless nothing came of it. */
+/** Caches the answer for each key for an hour, unless it is undefined or an error. */
 function kept<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
   const known = new Map<string, { until: number; value: Promise<T | undefined> }>();
   return (key: string): Promise<T | undefined> => {
@@ -89,7 +91,10 @@ function kept<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) 
   };
 }
 
-/** Offers of Route 53 Domains, and what it sells; prices and top-level domains are an hour old at most. */
+/**
+ * The offers of Route 53 Domains and the top-level domains it sells; prices and top-level domains are at most an hour
+ * old.
+ */
 export function offers(connect: () => Promise<Domains>, now: () => Date) {
   const prices = kept(now, async (tld) => askPrices(await connect(), tld));
   const tlds = kept(now, async () => askTlds(await connect()));
@@ -98,7 +103,7 @@ export function offers(connect: () => Promise<Domains>, now: () => Date) {
     offer: async (name: string): Promise<Offer> => {
       const tld = name.slice(name.indexOf(".") + 1);
       const [status, price] = await Promise.all([connect().then((domains) => statusOf(domains, name)), prices(tld)]);
-      // The list has no prices of premium names.
+      // The price list has no prices of premium names.
       return status === "available" ? { name, status, ...price } : { name, status };
     },
   };

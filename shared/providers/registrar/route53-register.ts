@@ -18,7 +18,7 @@ type Registering = { name: string; contact: Contact; autoRenew: boolean };
 
 const longestReason = 200;
 
-/** What Route 53 says, as a sentence for people, without the number of our AWS account that can be in it. */
+/** A message of Route 53 as a sentence for people, without the number of our AWS account that it may contain. */
 function sentenceOf(message: string): string {
   const plain = message
     .replace(/\p{C}+/gu, " ")
@@ -35,7 +35,7 @@ const states: Record<OperationStatus, RegistrarOperation["state"]> = {
   ERROR: "failed",
 };
 
-/** An operation in Route 53's words. */
+/** An operation of Route 53 in our form. */
 export function operationOf({ OperationId, Status, Message = "" }: Operation): RegistrarOperation {
   const id = told(OperationId);
   const state = told(states[told(Status)]);
@@ -43,7 +43,7 @@ export function operationOf({ OperationId, Status, Message = "" }: Operation): R
   return { id, state, reason: sentenceOf(Message) || "The registry did not register the name." };
 }
 
-/** E.164 with a dot after the country's code; undefined for what is no number. */
+/** A phone number in E.164 with a dot after the country code; undefined for an invalid number. */
 async function dottedPhone(phone: string): Promise<string | undefined> {
   const { parsePhoneNumberFromString } = await import("libphonenumber-js/min");
   const parsed = parsePhoneNumberFromString(phone);
@@ -86,7 +86,7 @@ async function requestOf({ name, contact, autoRenew }: Registering): Promise<Reg
   };
 }
 
-/** The sentence for what Route 53 refuses for good; undefined for what may pass, or is our own mistake. */
+/** The sentence for a final refusal by Route 53; undefined for an error that may pass, or that is a mistake of ours. */
 function refusalOf(error: unknown): string | undefined {
   switch (codeOf(error)) {
     case "InvalidInput":
@@ -95,7 +95,7 @@ function refusalOf(error: unknown): string | undefined {
       return "Names under this ending cannot be registered here.";
     case "TLDRulesViolation":
       return "The rules of the registry do not allow this registration.";
-    // An operator has to ask for more: nobody's money waits for that.
+    // An operator has to request a higher limit; no customer's money should wait for that.
     case "DomainLimitExceeded":
       return "No more names can be registered at the moment.";
     default:
@@ -103,7 +103,7 @@ function refusalOf(error: unknown): string | undefined {
   }
 }
 
-/** The registration of the name that runs already; throws 503 when it is something else that runs. */
+/** The registration of the name that is already running; throws 503 when another kind of operation is running. */
 async function runningOf({ client, sdk }: Domains, name: string, id: string | undefined): Promise<RegistrarOperation> {
   const detail =
     id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
@@ -114,8 +114,9 @@ async function runningOf({ client, sdk }: Domains, name: string, id: string | un
 }
 
 /**
- * Begins to register a name, with one request: were it sent again after a lost answer, it would be refused because
- * the first one had its effect. So a refusal counts for a name that is not ours only; 503 for one that is.
+ * Begins to register a name. Sends the request only once: after a lost answer, a second request would be refused
+ * because the first one had its effect. For the same reason a refusal counts only when the name is not ours; throws 503
+ * when it is.
  */
 export async function register(domains: Domains, input: Registering): Promise<RegistrarOperation> {
   const { once, sdk } = domains;
@@ -132,7 +133,7 @@ export async function register(domains: Domains, input: Registering): Promise<Re
   }
 }
 
-/** The latest registration of a name, of those in one of these states or submitted since. */
+/** The latest registration of a name among those in one of these states, or submitted since a date. */
 export async function latestOperation(
   { client, sdk }: Pick<Domains, "client" | "sdk">,
   name: string,

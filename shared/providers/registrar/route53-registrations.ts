@@ -3,7 +3,7 @@ import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 import type { Registration } from "./registrar.ts";
 import { codeOf, told, type Domains } from "./route53-client.ts";
 
-/** Route 53's way to say so: InvalidInput, "Domain example.com not found in 111122223333 account." */
+/** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
 const isNotFound = (error: unknown): boolean =>
   codeOf(error) === "InvalidInput" && error instanceof Error && /not found|does not exist/i.test(error.message);
 
@@ -20,7 +20,7 @@ async function detailOf({ client, sdk }: Domains, name: string): Promise<GetDoma
 export const isOurs = async (domains: Domains, name: string): Promise<boolean> =>
   (await detailOf(domains, name)) !== undefined;
 
-/** A name that is registered in our AWS account, from Route 53's own records; undefined when it is not. */
+/** The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. */
 export async function registration(domains: Domains, name: string): Promise<Registration | undefined> {
   const detail = await detailOf(domains, name);
   if (!detail) return undefined;
@@ -32,7 +32,7 @@ export async function registration(domains: Domains, name: string): Promise<Regi
   };
 }
 
-/** Asks the registry to delegate a name to these nameservers; it is done a little later. */
+/** Asks the registry to delegate a name to these nameservers; this takes effect a little later. */
 export async function setNameservers(
   { client, sdk }: Domains,
   name: string,
@@ -48,19 +48,19 @@ export async function setAutoRenew({ client, sdk }: Domains, name: string, autoR
     : client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name })));
 }
 
-/** Whether the operation that is in the way of another one deletes the name. */
+/** Whether the operation that blocks another one deletes the name. */
 async function isDeletion({ client, sdk }: Domains, id: string | undefined): Promise<boolean> {
   if (id === undefined) return false;
   const { Type } = await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
   return Type === "DELETE_DOMAIN";
 }
 
-/** How Route 53 says that a name cannot be deleted. */
+/** The errors by which Route 53 says that a name cannot be deleted. */
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration for good. Not every registry lets that be done: under those top-level domains the name is
- * not renewed any more, so that it lapses at the end of its year, and is ours until then.
+ * Deletes a registration for good. Some registries do not allow that: for their top-level domains renewal is turned
+ * off, so that the name lapses at the end of its year and is ours until then.
  */
 export async function release(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;

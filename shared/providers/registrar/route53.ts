@@ -6,20 +6,21 @@ import { latestOperation, operationOf, register } from "./route53-register.ts";
 import { registration, release, setAutoRenew, setNameservers } from "./route53-registrations.ts";
 
 export type Route53RegistrarOptions = {
-  /** How long an attempt may take, of which there are three for each call but one for a registration. */
+  /** The time limit of each attempt; a registration has one attempt, every other call three. */
   timeoutMs?: number;
   /** An origin instead of Route 53's, for tests. */
   endpoint?: string;
   now?: () => Date;
 };
 
-/** How far Route 53's clock may be behind ours, or rounded. */
+/** The most that Route 53's clock may be behind ours, rounding included. */
 const clockSkewMs = 5_000;
 
 /**
- * Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices, CheckDomainAvailability,
- * RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail, UpdateDomainNameservers, EnableDomainAutoRenew,
- * DisableDomainAutoRenew and DeleteDomain. Registering a name makes a hosted zone of the registrar's too, which stays.
+ * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices,
+ * CheckDomainAvailability, RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail,
+ * UpdateDomainNameservers, EnableDomainAutoRenew, DisableDomainAutoRenew and DeleteDomain. Registering a name also
+ * creates a hosted zone of the registrar's, which stays.
  */
 export function route53Registrar({
   timeoutMs = 5_000,

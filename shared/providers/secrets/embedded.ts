@@ -7,7 +7,7 @@ const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The context as JSON with its names in order, so that equal contexts are equal bytes. */
+/** The context as JSON with sorted names, so that equal contexts give equal bytes. */
 const authenticated = (context: Record<string, string>): Buffer =>
   Buffer.from(JSON.stringify(context, Object.keys(context).toSorted()));
 
@@ -26,8 +26,8 @@ function open(key: Buffer, sealed: string, context: Record<string, string>): str
 }
 
 /**
- * Secrets under a 256-bit key that the process holds: AES-256-GCM (NIST SP 800-38D) with a random 96-bit
- * nonce, good for 2^32 of them. The sealed text is the nonce, the ciphertext and the tag in base64.
+ * Seals secrets with a 256-bit key that the process holds: AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce,
+ * good for 2^32 secrets. The sealed text is the nonce, the ciphertext and the tag in base64.
  */
 export const embeddedSecrets = (key: Buffer): Secrets => ({
   seal: async (plaintext, context) => {

@@ -5,7 +5,7 @@ import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** KMS takes no more in one call; the embedded ones promise no more either. */
+/** KMS takes no more in one call; the embedded secrets have the same limit. */
 const longestBytes = 4_096;
 
 const calls = { seal: true, open: true } as const;
@@ -19,8 +19,8 @@ function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secre
 }
 
 /**
- * The secrets of an environment; make them once for each process, as they keep a client. Without a key
- * in the environment their first use throws, not this.
+ * The secrets of an environment. Make them once per process, as they keep a client. When the environment has no key,
+ * the first use throws, not this function.
  */
 export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   const { seal, open } = chosen(env);
@@ -36,5 +36,5 @@ export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY
 
 let ofProcess: Secrets | undefined;
 
-/** The secrets of this process. Needs the environment when it is called, not at import. */
+/** The secrets of this process. Reads the environment at the first call, not at import. */
 export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(runtime().env));

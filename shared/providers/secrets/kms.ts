@@ -6,7 +6,7 @@ import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
 const prefix = "kms1:";
 
-/** The SDK is loaded by the first secret, as most functions never have one. */
+/** Loads the SDK for the first secret only, as most functions never use one. */
 const loadSdk = () => import("@aws-sdk/client-kms");
 
 async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
@@ -19,7 +19,7 @@ async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
 
 const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
 
-/** What a caller is told: 503 when KMS cannot do it now, the error itself when it is our own mistake. */
+/** The error for the caller: 503 when KMS cannot do it at the moment, the error itself when the mistake is ours. */
 function failureOf(error: unknown): unknown {
   if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
   if (!mayPass(error)) return error;
@@ -35,8 +35,8 @@ async function call<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Secrets under a KMS key, which never leaves KMS; the context is the EncryptionContext, which CloudTrail
- * shows. An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ * Seals secrets with a KMS key, which never leaves KMS. The context is the EncryptionContext, which CloudTrail shows.
+ * An attempt ends after `requestTimeoutMs`, a call after three attempts.
  */
 export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
   let client: Promise<KMSClient> | undefined;

@@ -18,7 +18,7 @@ export function daysBetween(from: Day, to: Day): Day[] {
   return Array.from({ length: Math.max(0, count) }, (_, index) => plusDays(from, index));
 }
 
-/** The first day of the month a day is in. */
+/** The first day of the month of `day`. */
 export const monthOf = (day: Day): Day => `${day.slice(0, 7)}-01`;
 
 /** The first day of the month after the month of `day`. */

@@ -154,7 +154,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
-  /** In code mode the body's members are arguments like the others, or are in one named `payload`, with the account's id. */
+  /**
+   * How code mode passes the body: its members as arguments like the others, or all in one argument named `payload`,
+   * together with the account's id.
+   */
   codeArguments?: "flat" | "payload";
   /**
    * The scopes to which a grant can be narrowed and still be enough: those of the resource in the path, or `visible` if

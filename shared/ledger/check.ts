@@ -18,6 +18,7 @@ const looks = 3;
  * - no limited account is overdrawn;
  * - the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of a
  *   movement of that amount.
+ *
  * A problem counts only if no balance changed during the check. Every movement changes two balances.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<Checked> {

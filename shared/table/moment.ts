@@ -29,6 +29,7 @@ export type Moment = {
  * sure that:
  * - a list has as many rows as its head says, and what the rows stand for exists;
  * - the heads of several lists are those of one moment.
+ *
  * One list alone costs its head and its rows; the heads of several are compared while the rows are read. Lists that are
  * found by a page of other lists are of a later moment than those, unless things that were found one by one are read
  * beside them.

@@ -29,7 +29,8 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
     return record;
   };
   const before = await mayGo();
-  // Of a group that goes in several transactions the first must not happen when it is not as the caller saw it.
+  // Deleting a large group takes several transactions. Not even the first may happen if the group is not as the caller
+  // saw it.
   if (context.ifMatch) {
     const seen = await viewOf(table, await readGroup(table, accountId, id), before);
     requireMatch(context.ifMatch, seen);
@@ -48,7 +49,10 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   }
 }
 
-/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
+/**
+ * Plans the deletion of a group without grants, and of its last few members, provided that no group changed since
+ * `record`; false if there are more members.
+ */
 async function planGroupGone(
   table: Reader,
   accountId: string,

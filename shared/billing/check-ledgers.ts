@@ -20,8 +20,8 @@ const hourMs = 3_600_000;
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in an hour. Every account has one hour of the day. If an hour has room for fewer accounts than
- * that, a turn takes more than a day.
+ * The accounts to check in an hour. Every account has one hour of the day. If the hours of a day have no room for all
+ * accounts, a round takes more days.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));

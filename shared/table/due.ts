@@ -47,7 +47,7 @@ export const moveDue = (queue: Queue, place: Place, from: string | null, to: str
         ...(to === null ? [] : [dueWrite(queue, place, to)]),
       ];
 
-/** How many places are read of one shard. Each has some 200 bytes. */
+/** The number of places that are read of one shard. Each has some 200 bytes. */
 const shardLimit = 10_000;
 const shardsAtOnce = 8;
 

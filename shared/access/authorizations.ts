@@ -19,7 +19,7 @@ import type { Reader } from "../table/table.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
 import { locate } from "./scopes.ts";
 
-/** The two members that narrow a grant; the account itself is the same as neither. */
+/** The two members that narrow a grant to a resource. The account itself means the same as neither. */
 export const resourcePair = {
   resource_type: ResourceType.nullish().meta({
     description: "What kind of thing to narrow it to; with `resource_id`.",
@@ -28,7 +28,7 @@ export const resourcePair = {
 };
 type ResourcePair = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
 
-/** The complaint about a pair of which one half is missing. */
+/** Adds an issue if only one member of the pair is given. */
 export function checkPair({ resource_type, resource_id }: ResourcePair, context: z.RefinementCtx): void {
   if ((resource_type ?? undefined) === undefined && resource_id) {
     context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
@@ -65,9 +65,11 @@ function handedAs(given: Grantable): Handed {
 }
 
 /**
- * Gives a subject something the caller holds, and answers the view of it. Whoever has it already keeps the
- * assignment they have. 403 `would_escalate`; 422 for a group, service account or resource that the account
- * does not have, and for what opens nothing on its resource.
+ * Gives a subject something that the caller holds, and returns the view of the assignment. A subject that has it
+ * already keeps its assignment. Throws:
+ * - 403 `would_escalate` if the caller does not hold it;
+ * - 422 for a group, service account or resource that the account does not have;
+ * - 422 for something that allows nothing on its resource.
  */
 export async function assign<V>(
   accountId: string,
@@ -84,7 +86,8 @@ export async function assign<V>(
   return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw noSuch("resource_id", scope.type);
-    // Planned before looking for the same one: one that is made in between fails the plan's conditions.
+    // The plan is made before the search for the same assignment, so that one that is made in between fails the plan's
+    // conditions.
     const author = { by: principal.id, now: now() };
     const planned = planAssignments(table, accountId, subject, [given], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
@@ -96,7 +99,7 @@ export async function assign<V>(
   });
 }
 
-/** The assignment of exactly this that the subject has already. */
+/** The assignment of exactly this that the subject already has. */
 async function findSame(
   table: Reader,
   accountId: string,
@@ -109,7 +112,10 @@ async function findSame(
   return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
 }
 
-/** Revokes an assignment of one of the kinds; 404, 409 `last_owner`. Rank is taken away only by those who have it. */
+/**
+ * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`, and 403 `would_escalate` if a caller
+ * without ownership or super admin revokes that.
+ */
 export async function revoke(
   accountId: string,
   id: string,

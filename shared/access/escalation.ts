@@ -14,14 +14,14 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { locate } from "./scopes.ts";
 
-/** Something one would hand to somebody: a capability or role on a scope, ownership, or super admin. */
+/** Something that the caller would give to somebody: a capability or role on a scope, ownership, or super admin. */
 export type Handed = Pick<HeldGrant, "capability" | "role" | "scope"> | "account_owner" | "super_admin";
 
 type Giver = { permissions: Permissions; principal: Principal; table: Reader };
 
 /**
- * Throws 403 `would_escalate`, naming what is missing, unless the giver holds all of it on scopes at least
- * as wide. Only owners hand out ownership, only super admins super admin.
+ * Throws 403 `would_escalate`, naming what is missing, unless the giver holds all of `handed` on scopes at least as
+ * wide. Only owners give ownership, and only super admins give super admin.
  */
 export async function requireToHold(giver: Giver, accountId: string, handed: readonly Handed[]): Promise<void> {
   const missing = new Set<string>();
@@ -39,12 +39,12 @@ async function missingOf({ permissions, table }: Giver, accountId: string, hande
   if (permissions.everything) return [];
   if (handed === "account_owner") return [handed];
   const located = handed.scope ? await locate(table, accountId, handed.scope) : { scopes: [] };
-  // A grant on what no longer exists gives nothing.
+  // A grant on a resource that no longer exists gives nothing.
   if (!located) return [];
   return capabilitiesOf(handed).filter((capability) => !covers(permissions, capability, located.scopes));
 }
 
-/** All that being in a group gives, by the group itself and everything above it. */
+/** Everything that membership in a group gives, by the group itself and all groups above it. */
 export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
   return withAncestors(groups, [groupId]).flatMap((id): Handed[] => {
     const holder = groups.groups[id];
@@ -52,10 +52,13 @@ export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
   });
 }
 
-/** Ownership among what is handed: only owners hand it out, and only owners take it away. */
+/** The ownership among `handed`. Only owners give it, and only owners take it away. */
 export const rankOf = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
 
-/** All that a service account's token lets one do, and the writes that fail when that is more by then. */
+/**
+ * Everything that the token of a service account allows, and the writes that fail a transaction if that has changed
+ * since.
+ */
 export async function handedByServiceAccount(
   table: Reader,
   accountId: string,

@@ -75,8 +75,8 @@ export async function createAccount(
 }
 
 /**
- * Moves an account to another status; nothing happens when it is there already, but that a suspension becomes
- * the operator's own: money does not lift it.
+ * Moves an account to another status. If it has that status already nothing happens, except that a suspension becomes
+ * the operator's own, which a payment does not lift.
  */
 export async function setAccountStatus(
   table: Table,

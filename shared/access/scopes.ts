@@ -10,7 +10,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 
-/** A thing's scopes, itself first, and the write that fails a transaction when the thing is gone by then. */
+/** The scopes of a resource, itself first, and the write that fails a transaction if the resource is gone by then. */
 type Located = { scopes: Scope[]; present?: Write };
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
 
@@ -21,7 +21,7 @@ const scoped =
     return found && { scopes: found.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
   };
 
-/** The kinds of things that exist so far; each family adds its own. */
+/** The way to find a resource, for each type that exists. Every family of resources adds its own. */
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
   account: async (_, accountId, id) => (id === accountId ? { scopes: [] } : undefined),
   workspace: async (table, accountId, id) => {
@@ -40,7 +40,7 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
   forwarding: scoped(rules),
 };
 
-/** Where a thing stands in the account: what it is inside of; undefined when the account does not have it. */
+/** Finds the scopes of a resource; undefined if the account does not have it. */
 export async function locate(table: Reader, accountId: string, { type, id }: Scope): Promise<Located | undefined> {
   return resolvers[type]?.(table, accountId, id);
 }

@@ -19,7 +19,7 @@ export const accountKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountI
 export const clientKey = (clientId: string): Key => ({ PK: `CLIENT#${clientId}`, SK: "CLIENT" });
 export const accountsOfUser = (userId: string): List => ({ partition: `USER#${userId}`, name: "accounts" });
 
-/** The list of all accounts that match the filters, which every account keeps its place in. */
+/** The list of the accounts that match the filter. Every account stores its ordinal in each list that contains it. */
 export function accountsMatching(filter: { client_id?: string | undefined; status?: string | undefined }): List {
   const parts = [
     ...(filter.client_id === undefined ? [] : [`client/${filter.client_id}`]),
@@ -63,13 +63,13 @@ export const accountKind = defineKind({
 });
 
 export const StoredAccount = AccountResponse.extend({
-  /** Where the account stands in each list of `accountsMatching` that holds it. */
+  /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   version: z.int(),
 });
 export type StoredAccount = z.output<typeof StoredAccount>;
 
-/** The names of the lists an account belongs to. */
+/** The four lists that contain an account: all accounts, by client, by status, and by both. */
 export const listsOf = (account: { client: { id: string }; status: string }): List[] => [
   accountsMatching({}),
   accountsMatching({ client_id: account.client.id }),

@@ -19,21 +19,27 @@ export const accessKey = (accountId: string, subject: { type: string; id: string
 export const groupsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "GROUPS" });
 export const userKey = (userId: string): Key => ({ PK: `USER#${userId}`, SK: "USER" });
 
-/** What a user, service account or group holds. */
+/** The ownership and the grants of one user, service account or group. */
 export const Holder = z.object({ owner_grant_id: z.string().optional(), grants: z.array(HeldGrant) });
 export type Holder = z.output<typeof Holder>;
 
-/** What one user or service account holds in one account, kept in step by the transactions that change it. */
+/**
+ * The stored grants and groups of one user or service account in one account. Every transaction that changes them
+ * updates this item.
+ */
 export const AccessRecord = Holder.extend({
-  /** The groups it was explicitly made a member of. */
+  /** The groups to which the subject was explicitly added. */
   groups: z.array(z.string()).default([]),
-  /** Where the account stands in the user's own list of accounts. */
+  /** The account's ordinal in the user's own list of accounts. */
   listed_at: z.int().optional(),
   version: z.int(),
 });
 export type AccessRecord = z.output<typeof AccessRecord>;
 
-/** What all groups of an account hold, in one item, so that being in twenty groups costs one read. */
+/**
+ * The grants and the nesting of all groups of an account, in one item, so that a member of twenty groups costs one
+ * read.
+ */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), Holder.extend({ parent_id: z.string().optional() })),
   version: z.int(),
@@ -50,10 +56,13 @@ export async function isSuperAdmin(table: Reader, principal: Principal): Promise
   return user !== undefined && user.super_admin_grants.length > 0;
 }
 
-/** What a group is called in a token: its account and itself, both ids, so that no other group ever has the name. */
+/**
+ * The name of a group in the `groups` claim of a token. It consists of the ids of account and group, so that no other
+ * group ever has the same name.
+ */
 export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
 
-/** The account of a group, from what tokens call it; undefined for names that are not ours. */
+/** The account's id in the name of a group in a token; undefined for a name that is not in our form. */
 export const accountOfGroup = (idpName: string): string | undefined =>
   /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
 
@@ -63,7 +72,9 @@ export function claimedGroups(principal: Principal, accountId: string): string[]
   return principal.groups.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
-/** The groups that exist among `ids`, with everything above them; a loop, should there be one, ends. */
+/**
+ * The existing groups among `ids`, and all groups that contain them. A cycle of groups does not make this run forever.
+ */
 export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
   const found = new Set<string>();
   const walk = (id: string | undefined): void => {
@@ -75,18 +86,19 @@ export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]):
   return [...found];
 }
 
-/** How many groups lie on the longest way from a group down to one inside of it, both counted. */
+/** The number of nesting levels from a group down to its deepest subgroup; 1 for a group without subgroups. */
 export function heightOf(record: GroupsRecord, id: string): number {
   const levels = Object.keys(record.groups).map((inside) => withAncestors(record, [inside]).indexOf(id) + 1);
   return Math.max(1, ...levels);
 }
 
-/** The permissions of a principal in an account, and the account's status where a write needs to know it. */
+/** The permissions of a principal in an account, and for a write the status of the account. */
 export type Standing = { permissions: Permissions; accountStatus?: StoredAccount["status"] };
 
 /**
- * What a principal holds in an account by itself and by its groups. One round trip: its own record, the
- * groups when its token names any, and for a write the account. An explicit member of groups costs a second.
+ * Reads the permissions of a principal in an account: its own, and those of its groups.
+ * - One round trip reads the principal's own record, the groups if its token names any, and for a write the account.
+ * - A second round trip reads the groups if only the record names some.
  */
 export async function standingOf(
   table: Reader,
@@ -108,7 +120,7 @@ export async function standingOf(
   return { permissions, ...(accountItem ? { accountStatus: StoredAccount.parse(accountItem).status } : {}) };
 }
 
-/** The standing of a super admin, who may do everything in every account that exists; else the standing given. */
+/** Gives a super admin every permission in an account that exists; any other principal keeps `standing`. */
 export async function asSuperAdmin(
   table: Reader,
   principal: Principal,
@@ -124,7 +136,7 @@ export async function asSuperAdmin(
   };
 }
 
-/** One round trip for the keys that are given; undefined stays undefined. */
+/** Reads the given keys in one round trip. An undefined key gives undefined at its place. */
 async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Promise<(Item | undefined)[]> {
   const wanted = keys.filter((key) => key !== undefined);
   const items = (await table.getMany(wanted)).values();

@@ -12,7 +12,10 @@ function placeIn({ id, ordinals }: StoredAccount, list: string): number {
   return ordinal;
 }
 
-/** What moves an account to another status, and to the lists of that status; nothing when it is there already. */
+/**
+ * Plans the move of an account to another status and to the lists of that status; no writes if it has the status
+ * already. Throws 409 `account_closed` for a closed account.
+ */
 export async function planAccountStatus(
   table: Reader,
   account: StoredAccount,
@@ -46,7 +49,7 @@ export async function planAccountStatus(
   };
 }
 
-/** The writes that put an account at the end of lists, and the place it gets in each. */
+/** The writes that append an account to lists, and its ordinal in each list. */
 export function enlist(
   states: readonly ListState[],
   accountId: string,

@@ -30,9 +30,10 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 }
 
 /**
- * A page of the accounts the principal sees, oldest first. A super admin's page costs the same whatever
- * the filter; a user's filtered page reads the user's own accounts, not those that exist. Accounts that only
- * the groups in a user's token give come after those the user belongs to in person.
+ * A page of the accounts that the principal may see, oldest first.
+ * - A super admin's page costs the same whatever the filter.
+ * - A user's filtered page reads all accounts of the user, but no others.
+ * - Accounts that only the groups in a user's token give come after those the user belongs to in person.
  */
 export async function visibleAccounts(
   table: Reader,
@@ -57,7 +58,10 @@ export async function visibleAccounts(
   });
 }
 
-/** The accounts that match, all that there are; one whose status changed meanwhile is not among them. */
+/**
+ * All accounts that match the filter. An account whose status changed during the read is left out, and the read starts
+ * again.
+ */
 const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise<Source<StoredAccount>[]> =>
   moment.open([
     {
@@ -66,7 +70,7 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
     },
   ]);
 
-/** The accounts a user belongs to in person, and then those that only the groups in the token give. */
+/** First the accounts a user belongs to in person, then those that only the groups in the token give. */
 async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<Source<StoredAccount>[]> {
   const own = await moment.open([
     { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
@@ -77,7 +81,7 @@ async function ownSources(moment: Moment, table: Reader, principal: Principal): 
   return [...own, { total: claimed.length, read }];
 }
 
-/** The accounts that have one of the groups in the token and that the user does not belong to in person. */
+/** The accounts with a group that the token names, without those the user belongs to in person. */
 async function claimedAccounts(table: Reader, principal: Principal): Promise<{ account_id: string }[]> {
   const ids = [...new Set(principal.groups.flatMap((name) => accountOfGroup(name) ?? []))].toSorted();
   const records = await table.getMany(ids.map((id) => accessKey(id, principal)));

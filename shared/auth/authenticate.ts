@@ -5,9 +5,9 @@ import { isServiceToken, servicePrincipal } from "./service-token.ts";
 import type { UserVerifier } from "./user-token.ts";
 
 /**
- * The principal of an `Authorization` header (RFC 6750): a JWT of a configured issuer or a service
- * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`, which never say
- * which check failed beyond that.
+ * Returns the principal of an `Authorization` header (RFC 6750) with a JWT of a configured issuer or a service account
+ * token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; beyond the code, the error does not say
+ * which check failed.
  */
 export async function authenticate(
   header: string | undefined,

@@ -54,7 +54,7 @@ const editor = [
 ] as const satisfies Capability[];
 const domainManager = [...editor, "mailbox.create", "mailbox.delete", "mailbox.reveal"] as const satisfies Capability[];
 
-/** The roles one can be assigned, each a fixed bundle of capabilities. */
+/** The roles that can be assigned, each a fixed set of capabilities. */
 export const roles = {
   viewer,
   editor,
@@ -70,7 +70,10 @@ export const roles = {
 export type RoleKey = keyof typeof roles;
 export const RoleKey = z.enum(Object.keys(roles) as [RoleKey, ...RoleKey[]]);
 
-/** The capability that lets one see what `capability` acts on: `workspace.manage` → `workspace.view`. */
+/**
+ * The capability to view the resources that `capability` changes: `workspace.manage` → `workspace.view`; `account.view`
+ * if there is none.
+ */
 export function viewOf(capability: Capability): Capability {
   const view = `${capability.split(".")[0]}.view`;
   return capabilities.find((candidate) => candidate === view) ?? "account.view";

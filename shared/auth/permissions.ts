@@ -2,7 +2,10 @@ import * as z from "zod";
 
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
-/** What a grant can be bound to, in the specification's words; most kinds come with their families. */
+/**
+ * The types of resources a grant can be narrowed to, in the specification's words. Those without a family yet cannot be
+ * found.
+ */
 export const ResourceType = z.enum([
   "client",
   "account",
@@ -19,11 +22,14 @@ export const ResourceType = z.enum([
 ]);
 export type ResourceType = z.output<typeof ResourceType>;
 
-/** One thing inside an account. A thing's scopes are itself and everything that contains it but the account. */
+/**
+ * One resource inside an account. The scopes of a resource are the resource itself and everything that contains it,
+ * except the account.
+ */
 export const Scope = z.object({ type: ResourceType, id: z.string() });
 export type Scope = z.output<typeof Scope>;
 
-/** One grant as the decision needs it: a capability or a role, on a scope or on the whole account. */
+/** One grant as authorization reads it: a capability or a role, on a scope or on the whole account. */
 export const HeldGrant = z.object({
   id: z.string(),
   capability: Capability.optional(),
@@ -32,11 +38,11 @@ export const HeldGrant = z.object({
 });
 export type HeldGrant = z.output<typeof HeldGrant>;
 
-/** What a principal may do in one account. */
+/** The permissions of a principal in one account. */
 export type Permissions = {
-  /** Belongs to the account in any way; to everybody else it does not exist. */
+  /** Whether the principal belongs to the account in any way. For everybody else the account does not exist (404). */
   member: boolean;
-  /** Account owners and super admins. */
+  /** True for account owners and super admins. */
   everything: boolean;
   superAdmin: boolean;
   grants: readonly HeldGrant[];
@@ -50,11 +56,14 @@ export const capabilitiesOf = ({ capability, role }: Pick<HeldGrant, "capability
 
 const gives = (grant: HeldGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
 
-/** Members see their account whatever they hold in it; everything else must be granted. */
+/** Whether no grant is needed: owners may do everything, and every member may view the account. */
 const implied = (permissions: Permissions, capability: Capability): boolean =>
   permissions.everything || (permissions.member && capability === "account.view");
 
-/** Whether the capability is held on something that contains (or is) the thing whose scopes are given. */
+/**
+ * Whether the capability is held on a resource or on anything that contains it. `scopes` are the scopes of the
+ * resource.
+ */
 export function covers(permissions: Permissions, capability: Capability, scopes: readonly Scope[]): boolean {
   return (
     implied(permissions, capability) ||
@@ -72,7 +81,7 @@ export function holdsAnywhere(permissions: Permissions, capability: Capability):
   return implied(permissions, capability) || permissions.grants.some((grant) => gives(grant, capability));
 }
 
-/** The things of one type that grants of the capability name, or `all` when the whole account is covered. */
+/** The ids of the resources of one type on which the capability is granted, or `all` if it covers the whole account. */
 export function scopesHeld(permissions: Permissions, capability: Capability, type: ResourceType): "all" | string[] {
   if (covers(permissions, capability, [])) return "all";
   const ids = permissions.grants.flatMap((grant) =>

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { Id } from "../core/ids.ts";
 
-/** Who is calling. `id` is a lower-case UUID, unique over all issuers and service accounts. */
+/** The authenticated caller. `id` is a lower-case UUID, unique over all issuers and service accounts. */
 export type Principal = {
   type: "user" | "service_account";
   id: string;

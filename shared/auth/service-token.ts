@@ -30,7 +30,9 @@ const isExpired = ({ expires_at }: z.output<typeof Stored>, now: Date): boolean 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const shape = /^sat_([0-9A-Za-z]{16})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/;
 
-/** `length` characters of base62 from `bytes`, unbiased enough by taking 16 bits a character. */
+/**
+ * Turns `bytes` into `length` base62 characters. Each takes 16 bits, so that the bias of the remainder is negligible.
+ */
 function base62(bytes: Buffer, length: number): string {
   return Array.from({ length }, (_, index) => alphabet[bytes.readUInt16BE(index * 2) % 62]).join("");
 }
@@ -47,12 +49,15 @@ function checksum(body: string): string {
 
 const hash = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
-/** Whether a bearer token claims to be a service account token; its checksum is not looked at yet. */
+/** Whether a bearer token has the prefix of service account tokens. The checksum is checked later. */
 export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
 
 export type MintedToken = { token: string; publicId: string; secretHash: string };
 
-/** A token `sat_<public id>_<secret><CRC32>`; from `seed` (112 bytes) where a demo needs the same one again. */
+/**
+ * Makes a token `sat_<public id>_<secret><CRC32>`. A fixed `seed` (112 bytes) gives the same token each time, for demo
+ * data.
+ */
 export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   const publicId = base62(seed, 16);
   const secret = base62(seed.subarray(32), 40);
@@ -60,7 +65,7 @@ export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   return { token: body + checksum(body), publicId, secretHash: hash(secret) };
 }
 
-/** The item that makes a minted token known; only the secret's SHA-256 is kept. */
+/** The write that stores a minted token. Of the secret only the SHA-256 is stored. */
 export const tokenWrite = (input: {
   id: string;
   accountId: string;
@@ -77,7 +82,10 @@ export const tokenWrite = (input: {
   },
 });
 
-/** The writes that end tokens, now or at a later time but never later than they end anyway; and which are live `now`. */
+/**
+ * Plans the end of tokens: revoked at once, or expired at a given time, but never later than they expire anyway. Also
+ * returns the public ids of the tokens that are live at `now`.
+ */
 export async function tokenEnds(
   table: Reader,
   publicIds: readonly string[],
@@ -97,7 +105,7 @@ export async function tokenEnds(
   return { live: live.map(({ public_id }) => public_id), writes };
 }
 
-/** When tokens were last used, by their public ids; those never used are left out. */
+/** The last use of each token, by its public id; tokens that were never used are left out. */
 export async function lastUses(table: Reader, publicIds: readonly string[]): Promise<Map<string, string>> {
   const items = await table.getMany(publicIds.map(tokenKey));
   return new Map(
@@ -110,14 +118,17 @@ export async function lastUses(table: Reader, publicIds: readonly string[]): Pro
 
 const useIsNotedEveryMs = 3_600_000;
 
-/** Notes that a token is used, at most once an hour; a request does not fail because the note does. */
+/** Stores when a token was last used, at most once an hour. A failure of this write does not fail the request. */
 async function noteUse(table: Table, { public_id, last_used_at }: z.output<typeof Stored>, now: Date): Promise<void> {
   if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
   const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
   await table.attempt(note).catch(() => undefined);
 }
 
-/** The service account of a token. A wrong checksum is refused without reading the table. */
+/**
+ * Returns the service account of a token. Throws 401 `unauthenticated`, `token_revoked` or `token_expired`. A wrong
+ * checksum is refused without reading the table.
+ */
 export async function servicePrincipal(token: string, table: Table, now: Date): Promise<Principal> {
   const invalid = new Problem("unauthenticated", "This access token is not valid here.");
   const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];

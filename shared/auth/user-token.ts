@@ -10,16 +10,22 @@ import { Problem } from "../core/errors.ts";
 import { idOfWords } from "../core/ids.ts";
 import type { Principal } from "./principal.ts";
 
-/** Turns a JWT access token into its principal, or throws 401 (503 when the issuer's keys cannot be had). */
+/** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
 export type UserVerifier = (token: string) => Promise<Principal>;
 
-/** Claims that only ID tokens carry: OpenID Connect Core §2, Cognito's `token_use`, Keycloak's `typ`. */
+/**
+ * Whether a token has claims that only ID tokens carry: OpenID Connect Core §2, Cognito's `token_use`, Keycloak's
+ * `typ`.
+ */
 const isIdToken = (payload: JwtPayload): boolean =>
   payload["token_use"] === "id" ||
   payload["typ"] === "ID" ||
   ["nonce", "at_hash", "c_hash"].some((claim) => claim in payload);
 
-/** The checks of RFC 7515 §4.1.11 (no extension is understood here), RFC 8725 and RFC 9068 that the library leaves to its caller. */
+/**
+ * Makes the checks of RFC 7515 §4.1.11 (no extension is understood here), RFC 8725 and RFC 9068 that the library leaves
+ * to its caller.
+ */
 function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): void {
   if ("crit" in header) throw new Error("an extension that is not understood");
   const typ = typeof header["typ"] === "string" ? header["typ"].toLowerCase().replace(/^application\//, "") : "";
@@ -30,8 +36,8 @@ function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): voi
 }
 
 /**
- * A UUID subject of the primary issuer is the principal's id; any other subject becomes a UUIDv8 of
- * SHA-256(issuer, subject), so that no issuer can speak for a user of another.
+ * The principal's id for a subject. A UUID subject of the primary issuer is used unchanged. Any other subject becomes a
+ * UUIDv8 of SHA-256(issuer, subject), so that no issuer can speak for a user of another.
  */
 function principalId(issuer: Issuer, subject: string): string {
   if (issuer.primary && z.uuid().safeParse(subject).success) return subject.toLowerCase();
@@ -60,7 +66,7 @@ function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
 
 const inlineUri = (index: number): string => `inline:${index}`;
 
-/** Fetches key sets by HTTPS, but for those that the configuration holds itself. */
+/** A cache of key sets, which fetches them over HTTPS unless the configuration gives them inline. */
 function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
   const inline = new Map(issuers.flatMap(({ jwks }, index) => (jwks ? [[inlineUri(index), jwks] as const] : [])));
   const https = new SimpleFetcher();
@@ -71,7 +77,9 @@ function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
   return new SimpleJwksCache({ fetcher: { fetch } });
 }
 
-/** A verifier over the configured issuers; keys are fetched once, cached, and refetched at a bounded rate. */
+/**
+ * Creates a verifier for the configured issuers. Keys are fetched once, cached, and fetched again at a bounded rate.
+ */
 export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   const verifier = JwtVerifier.create(
     issuers.map((issuer, index) => ({

@@ -9,7 +9,7 @@ import type { Table } from "../table/table.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
-/** What the provider is asked with. */
+/** The services for asking the payment provider about checkouts. */
 export type AskWork = {
   table: Table;
   payments: Pick<Payments, "getCheckout">;
@@ -22,13 +22,13 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Bank debits take up to two weeks; after this a checkout is asked about for its result page only. */
+/** Bank debits take up to two weeks. After this time a checkout is asked about for its result page only. */
 const askedForMs = 30 * dayMs;
 
-/** How long after the last question about a checkout its result page may have the provider asked again. */
+/** The time after the last question about a checkout before its result page may cause another one. */
 const pageRestMs = 4_000;
 
-/** What the provider says of the checkout of a top-up; undefined where it says it of another one. */
+/** Asks the provider about the checkout of a top-up; undefined if the answer is about another checkout. */
 async function look(accountId: string, topup: StoredTopup, work: AskWork): Promise<CheckoutState | undefined> {
   const state = await work.payments.getCheckout(topup.checkout_id);
   if (isAbout(state, accountId, topup)) return state;
@@ -40,7 +40,7 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Does what the provider's webhook does. Both credit a payment under the same id, so it is credited once.
+ * Settles a checkout as the provider's webhook does. Both credit a payment under the same id, so it is credited once.
  */
 async function take(state: CheckoutState, work: AskWork): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;
@@ -51,8 +51,8 @@ async function take(state: CheckoutState, work: AskWork): Promise<void> {
 }
 
 /**
- * Asks about a pending top-up for its result page, unless that was done a moment ago: of pages that ask at once one
- * has the provider asked. A provider that fails is as good as one that knows nothing yet.
+ * Asks about a pending top-up for its result page, unless that was done a moment ago. Of several pages at the same time
+ * only one asks. If the provider fails, the top-up stays pending.
  */
 export async function askForPage(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
   const { table, now, log, isReadOnly = false } = work;
@@ -68,16 +68,19 @@ export async function askForPage(accountId: string, topup: StoredTopup, work: As
   });
 }
 
-/** Asks about a top-up, and does what follows from the answer. */
+/** Asks about a top-up, and settles it by the answer. */
 async function ask(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
   const state = await look(accountId, topup, work);
   if (state) await take(state, work);
 }
 
-/** Nothing that asking later will not heal. */
+/** Whether the error is a 503, so that asking again later will help. */
 export const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
-/** When to ask again: the older a checkout is, the more seldom. Undefined once it is too old and there was an answer. */
+/**
+ * When to ask again: the older a checkout is, the less often. Undefined once it is too old and the provider has
+ * answered.
+ */
 function nextAsk({ created_at }: StoredTopup, now: Date, isAnswered: boolean): string | undefined {
   const ageMs = now.getTime() - Date.parse(created_at);
   if (isAnswered && ageMs > askedForMs) return undefined;
@@ -85,7 +88,7 @@ function nextAsk({ created_at }: StoredTopup, now: Date, isAnswered: boolean): s
   return new Date(now.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
 }
 
-/** Asks about a top-up that is due, and puts it back into the queue until it is settled, or too old. */
+/** Asks about a top-up that is due, and puts it back into the queue until it is settled or too old. */
 async function askDue(accountId: string, reference: string, at: string, work: AskWork): Promise<void> {
   const { table, now } = work;
   const key = topupKey(accountId, reference);
@@ -94,7 +97,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   if (topup?.status === "pending") {
     await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
   } else if (topup?.status === "paid") {
-    // Whoever credited it may have died before it paid what was owed.
+    // The process that credited it may have died before it paid what was owed.
     await payOwed(accountId, `asked/${topup.checkout_id}`, work);
   }
   const after = await table.get(key, StoredTopup);
@@ -103,10 +106,13 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   if (failure !== undefined) throw failure;
 }
 
-/** A checkout of which the provider knows nothing will not be known to it later. */
+/** Whether the provider does not know the checkout. It will not know it later either. */
 const isMissing = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
 
-/** Moves a place of the queue to its next instant, or out of it; of two who do it at once by one of them only. */
+/**
+ * Moves a place of the queue to its next instant, or out of the queue. If two processes do so at once, only one of them
+ * moves it.
+ */
 async function putBack(
   place: [accountId: string, reference: string],
   at: string,
@@ -124,7 +130,7 @@ async function putBack(
 }
 
 /**
- * Asks about the checkouts that are due, or about all that are open when `early`: after an outage, when webhooks may
+ * Asks about the checkouts that are due, or with `early` about all that are open: after an outage in which webhooks may
  * have been lost.
  */
 export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<Swept> {
@@ -135,7 +141,7 @@ export async function sweepCheckouts(work: AskWork, { early = false } = {}): Pro
   return sweepTasks(tasks, work.log);
 }
 
-/** Puts the pending top-ups of an account that were opened by the first edition into the queue, due at once. */
+/** Puts the pending top-ups of an account that the first version stored outside of the queue into it, due at once. */
 export async function queueOldTopups(accountId: string, { table, now }: Pick<AskWork, "table" | "now">): Promise<void> {
   const at = now();
   const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));

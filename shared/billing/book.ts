@@ -14,15 +14,15 @@ import { Accrual, accrualKey } from "./charges.ts";
 import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
 
 /**
- * An account's billing while it is worked on: what was read, and what became of it. `planBilling` makes it one
- * transaction, which fails when anything that was read has changed.
+ * The billing of an account while it is worked on: what was read, with the changes. `planBilling` makes it one
+ * transaction, which fails if anything that was read has changed.
  */
 export type Book = {
   accountId: string;
   account: StoredAccount;
   now: Date;
   state: BillingState;
-  /** What the wallet has free, less what is posted here. */
+  /** The free amount of the wallet, less what is posted here. */
   available: number;
   /** The version of the wallet as it was read. */
   walletVersion: number;
@@ -37,10 +37,10 @@ export type Book = {
   changes: Change[];
 };
 
-/** The billing of an account as it is now. 404. */
+/** Reads the billing of an account. Throws 404. */
 export async function openBook(table: Reader, accountId: string, now: Date): Promise<Book> {
-  // In this order: whoever changes the status for a debt writes the state too, so a status that is newer than the
-  // state fails the state's condition, where an older one would go unseen.
+  // The state is read before the account. A change of the status for a debt also writes the state, so a status that is
+  // newer than the state fails the state's condition. A status older than the state would go unnoticed.
   const stored = await table.get(stateKey(accountId), BillingState);
   const account = await getAccount(table, accountId);
   const state = stored ?? firstState(account.created_at);
@@ -66,20 +66,20 @@ export async function openBook(table: Reader, accountId: string, now: Date): Pro
   };
 }
 
-/** What the work on a book comes to, for one transaction; undefined when the wallet is not as it was read. */
+/** Makes the work on a book one transaction; undefined if the wallet is not as it was read. */
 async function planOf(table: Reader, book: Book, before: BillingState): Promise<ChangePlan<void> | undefined> {
   const { accountId, now, state } = book;
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
   const standing = await planAccountStatus(table, book.account, book.status, now);
   const paidBefore = book.paid.filter(({ version }) => version > 0);
-  // A status follows from the state, and is only right as long as that is the same.
+  // The status follows from the state, so a change of the status needs the state's condition too.
   const isChanged = state !== before || book.status !== book.account.status;
   const stateWrite: Write = {
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // What is owed stays so only if the wallet could not pay it at that moment.
+  // Invoices stay open only if the wallet could not pay them at that moment.
   const isShort = isChanged && book.open.length > 0 && book.postings.length === 0;
   return {
     value: undefined,
@@ -102,19 +102,19 @@ async function planOf(table: Reader, book: Book, before: BillingState): Promise<
       ...wallet.changes,
       ...standing.changes,
     ],
-    // A day that is recorded is no change of anything until it is on an invoice.
+    // A recorded day changes no resource until it is on an invoice.
     housekeeping: true,
   };
 }
 
-/** What the postings of a book come to; undefined when somebody else moved what they were decided from. */
+/** Plans the postings of a book; undefined if the wallet is not as it was read. */
 async function planPostings(table: Reader, book: Book): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
   if (book.postings.length === 0) return { writes: [], changes: [] };
   try {
     const { writes, changes, available } = await planWallet(table, book.accountId, book.postings, book.now);
     return available === book.available ? { writes, changes } : undefined;
   } catch (error) {
-    // Another run made and paid the same invoice otherwise: what this one was decided from is stale.
+    // Another run made and paid the same invoice differently, so this book is stale.
     const isStale = error instanceof MovementConflict;
     if (isStale || (error instanceof Problem && error.code === "insufficient_funds")) return undefined;
     throw error;
@@ -138,8 +138,8 @@ function paidWrite(accountId: string, invoice: StoredInvoice): Write {
 const maxReads = 5;
 
 /**
- * Does `work` to an account's billing in one transaction. What it can pay is decided from the wallet as it
- * was read; when somebody else moved money meanwhile it is read and decided again, up to 503 `busy`.
+ * Runs `work` on an account's billing in one transaction. What can be paid is decided from the wallet as it was read.
+ * If somebody else moves money meanwhile, it is read and decided again, up to 503 `busy`.
  */
 export async function planBilling(
   table: Reader,

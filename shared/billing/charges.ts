@@ -10,7 +10,10 @@ import { PlanId, planAt } from "../wallet/catalogue.ts";
  */
 export const accrualKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `ACCRUAL#${day}` });
 
-/** What an account used on one day, and the plan it was on. Quantities, not money: nothing is rounded by the day. */
+/**
+ * The usage of an account on one day, and its plan on that day. It has quantities and no money, so that nothing is
+ * rounded by the day.
+ */
 export const Accrual = z.object({
   day: Day,
   plan_id: PlanId,
@@ -29,16 +32,16 @@ export const Line = z.object({
 });
 export type Line = z.output<typeof Line>;
 
-/** Half up, in whole numbers: 5/2 → 3. */
+/** Divides whole numbers and rounds half up: 5/2 → 3. */
 const divided = (numerator: number, denominator: number): number =>
   Number((2n * BigInt(numerator) + BigInt(denominator)) / (2n * BigInt(denominator)));
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 /**
- * What days of one month cost, line by line. A price for a month is charged by the day: quantity × days ÷ days
- * of the month, rounded once a line. Each plan has its own lines, at the month's prices; its minimum is charged for the
- * days on it.
+ * The invoice lines for days of one month.
+ * - A price for a month is charged by the day: quantity × days ÷ days of the month, rounded once a line.
+ * - Each plan has its own lines, at the month's prices. Its minimum is charged for the days on it.
  */
 export function linesOf(accruals: readonly Accrual[]): Line[] {
   const byPlan = Map.groupBy(accruals, ({ plan_id }) => plan_id);

@@ -13,13 +13,16 @@ const Pointer = z.object({ account_id: z.string() });
 type Work = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
-/** How many accounts there are, of how many the books were looked at, and what came of it. */
+/** The number of all accounts, the number of those that were checked, and the results. */
 export type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
 
 const hourMs = 3_600_000;
 const hoursOfDay = 24;
 
-/** The accounts of an hour: every account is of one hour of the day, or of more days where an hour has room for fewer. */
+/**
+ * The accounts to check in an hour. Every account has one hour of the day. If the hours of a day have no room for all
+ * accounts, a round takes more days.
+ */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));
   const take = Math.ceil(total / turns);
@@ -27,8 +30,8 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
 }
 
 /**
- * Checks the books of this hour's accounts: each account once a day, up to `most` in a run, none begun after `budgetMs`.
- * Books that do not hold are logged as errors, by account; so is an account that could not be read.
+ * Checks the books of this hour's accounts: each account once a day, up to `most` in a run. None is started after
+ * `budgetMs`. Books with problems are logged as errors, by account, and so is an account that could not be read.
  */
 export async function checkLedgers({ table, log, now }: Work, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;

@@ -30,7 +30,7 @@ const messages = {
   expired: "The payment page has expired. Nothing was taken.",
 } as const;
 
-/** A top-up as it is after the provider was asked, or as it was before while the table does not answer. */
+/** Reads the top-up after the provider was asked. Keeps the one from before if the table does not answer. */
 const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
   read().catch((error: unknown) => {
     if (isSilence(error)) return before;
@@ -38,8 +38,8 @@ const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
   });
 
 /**
- * What became of the checkout a token stands for; 404 for any other token. As long as that is not known the provider is
- * asked, every few seconds at most.
+ * The outcome of the checkout that a token stands for. Throws 404 for any other token. While the outcome is not known
+ * the provider is asked, every few seconds at most.
  */
 export async function checkoutResult(
   accountId: string,

@@ -6,13 +6,13 @@ import type { Font } from "fontkit";
 declare global {
   namespace PDFKit.Mixins {
     interface PDFFont {
-      /** Since pdfkit 0.20 a font may come parsed; its types do not say so. */
+      /** pdfkit from 0.20 on accepts a parsed font; its types do not say so. */
       registerFont(name: string, font: Font): this;
     }
   }
 }
 
-/** Where the fonts of invoices lie, below `node_modules`; beside a bundle too. */
+/** The font files of invoices, below `node_modules`, which is beside a bundle too. */
 export const invoiceFontFiles = {
   regular: "@expo-google-fonts/noto-sans/400Regular/NotoSans_400Regular.ttf",
   bold: "@expo-google-fonts/noto-sans/600SemiBold/NotoSans_600SemiBold.ttf",
@@ -22,7 +22,7 @@ type InvoiceFonts = Record<keyof typeof invoiceFontFiles, Font>;
 
 let loaded: Promise<InvoiceFonts> | undefined;
 
-/** The fonts, parsed once for each process: that takes a quarter of a second, an invoice then hundredths. */
+/** The fonts, parsed once for each process. Parsing takes a quarter of a second; an invoice then takes hundredths. */
 export const invoiceFonts = (): Promise<InvoiceFonts> => (loaded ??= load());
 
 async function load(): Promise<InvoiceFonts> {
@@ -42,7 +42,7 @@ async function parse(file: string): Promise<Font> {
 
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 
-/** What has no shape of its own: joiners, direction marks, variation selectors. */
+/** Characters without a shape of their own: joiners, direction marks, variation selectors. */
 const formatting = /[\p{Cf}\p{Variation_Selector}]/gu;
 
 /** A text in one line, with U+FFFD for every character that the font has no shape for. */

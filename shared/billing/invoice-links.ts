@@ -8,13 +8,13 @@ import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import { invoiceKey, invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";
 
-/** How long an address of a PDF is good for. */
+/** The number of seconds for which the address of a PDF is valid. */
 const downloadSeconds = 3_600;
 
-/** What the addresses of an invoice's PDF are signed with: 256 random bits. */
+/** A new key to sign the addresses of an invoice's PDF: 256 random bits. */
 export const newDownloadKey = (): string => randomBytes(32).toString("base64url");
 
-/** Whose invoice which address is for, until when, in seconds since 1970. */
+/** The signed content of an address: the account, the invoice, and the expiry in seconds since 1970. */
 type Permission = { accountId: string; invoiceId: string; expires: number };
 
 const signatureOf = (downloadKey: string, { accountId, invoiceId, expires }: Permission): Buffer =>
@@ -29,7 +29,10 @@ function urlOf({ account_id: accountId, id: invoiceId, download_key }: Linked, a
   return `${address}/v1/public/accounts/${accountId}/billing/invoices/${invoiceId}/pdf?${query.toString()}`;
 }
 
-/** An invoice of the first edition gets what its addresses are signed with when it is first listed. */
+/**
+ * Returns an invoice with its signing key. An invoice that the first version stored without a key gets one when it is
+ * first listed.
+ */
 async function linked(invoice: StoredInvoice, table: Table): Promise<Linked> {
   const { download_key, account_id, id } = invoice;
   if (download_key !== undefined) return { ...invoice, download_key };
@@ -47,7 +50,9 @@ async function linked(invoice: StoredInvoice, table: Table): Promise<Linked> {
 type Listed = z.input<typeof Invoice>;
 type Place = { table: Table; now: () => Date; address: string };
 
-/** A page of the account's invoices, newest first, each with where its PDF can be had for an hour, at an API's address. */
+/**
+ * A page of the account's invoices, newest first. Each has the address of its PDF, valid for an hour, below `address`.
+ */
 export async function listInvoices(
   accountId: string,
   page: PageQuery,
@@ -61,7 +66,7 @@ export async function listInvoices(
   return { items: await Promise.all(items), total };
 }
 
-/** The invoice that an address of its PDF is for. Throws 403 `forbidden` for one that expired or was not signed here. */
+/** The invoice of a PDF's address. Throws 403 `forbidden` for an address that expired or was not signed here. */
 export async function invoiceOfLink(
   table: Reader,
   asked: Permission & { signature: string },

@@ -3,10 +3,10 @@ import { invoiceFonts, legible } from "./invoice-fonts.ts";
 
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
-/** "3 January 2026", the day in UTC. Throws a RangeError for a time that is none. */
+/** Formats the day in UTC, as "3 January 2026". Throws a RangeError for an invalid time. */
 const invoiceDay = (time: string | number): string => days.format(new Date(time));
 
-/** From the first day to the last one; `periodEnd` is the day after that. */
+/** Formats a period from its first day to its last; `periodEnd` is the day after the last. */
 function invoicePeriod({ periodStart, periodEnd }: { periodStart: string; periodEnd: string }): string {
   const [first, last] = [invoiceDay(periodStart), invoiceDay(Date.parse(periodEnd) - 1)];
   return first === last ? first : `${first} – ${last}`;
@@ -15,14 +15,14 @@ function invoicePeriod({ periodStart, periodEnd }: { periodStart: string; period
 /** Minor units in groups of three: 123456789 → "1,234,567.89". */
 const groupedMoney = (minor: number): string => money(minor).replaceAll(/\B(?=(?:\d{3})+\.)/g, ",");
 
-/** Where it is drawn, and what makes a text fit for its fonts. All lengths are in points. */
+/** The document to draw on, and the function that makes a text fit for its fonts. All lengths are in points. */
 type Page = { document: PDFKit.PDFDocument; legible: (text: string) => string };
 
 const left = 56;
 const right = 539;
 const width = right - left;
 const top = 56;
-/** The footer stands below. */
+/** The lower end of the table. The footer is below. */
 const bottom = 770;
 
 const ink = "#1c2430";
@@ -42,11 +42,11 @@ type Style = {
   font?: "regular" | "bold";
   color?: string;
   align?: "left" | "right" | "center";
-  /** A longer text ends there with an ellipsis. */
+  /** The number of lines after which a text ends with an ellipsis. */
   mostLines?: number;
 };
 
-/** How high a text is; sets its font. */
+/** Returns the height of a text, and sets its font. */
 function measure({ document, legible }: Page, text: string, width: number, style: Style): number {
   const { size = 9.5, font = "regular", mostLines = 12 } = style;
   document.font(font).fontSize(size);
@@ -57,7 +57,7 @@ function measure({ document, legible }: Page, text: string, width: number, style
   );
 }
 
-/** Draws a text and answers where it ends. */
+/** Draws a text and returns where it ends. */
 function write(page: Page, text: string, { x, y, width }: Place, style: Style = {}): number {
   const { color = ink, align = "left" } = style;
   const height = measure(page, text, width, style);
@@ -84,7 +84,7 @@ function drawMark(page: Page, status: InvoiceDocument["status"], y: number): num
   return y + size.height;
 }
 
-/** Draws whose invoice it is, for whom and for when; answers where that ends. */
+/** Draws the seller, the customer and the dates of an invoice, and returns where they end. */
 function drawHead(page: Page, invoice: InvoiceDocument): number {
   const { seller, customer, status, paidAt } = invoice;
   const title = write(
@@ -187,7 +187,7 @@ export type InvoiceDocument = {
   number: string;
   /** RFC 3339. */
   issuedAt: string;
-  /** Days: the first one, and the one after the last. */
+  /** The first day, and the day after the last one. */
   periodStart: string;
   periodEnd: string;
   status: "open" | "paid" | "void";
@@ -208,9 +208,10 @@ function check({ number, lines, total, periodStart, periodEnd }: InvoiceDocument
 }
 
 /**
- * An invoice as a PDF of A4 pages; the same invoice gives the same bytes. Characters that its fonts (Latin,
- * Greek, Cyrillic, Devanagari) have no shape for become U+FFFD. Throws when the total is not the sum of the
- * lines, and for dates and amounts that are none. The first one loads pdfkit and the fonts.
+ * Renders an invoice as a PDF of A4 pages; the same invoice gives the same bytes.
+ * - Characters for which its fonts (Latin, Greek, Cyrillic, Devanagari) have no shape become U+FFFD.
+ * - Throws if the total is not the sum of the lines, and for invalid dates and amounts.
+ * - The first call loads pdfkit and the fonts.
  */
 export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
   check(invoice);
@@ -225,7 +226,7 @@ export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
     info: {
       Title: `Invoice ${legible(invoice.number, regular)}`,
       Author: legible(invoice.seller.name, regular),
-      // From these pdfkit also makes the file's identifier.
+      // pdfkit also makes the file's identifier from these.
       CreationDate: new Date(invoice.issuedAt),
       ModDate: new Date(invoice.paidAt ?? invoice.issuedAt),
     },

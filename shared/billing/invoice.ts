@@ -17,7 +17,7 @@ import type { InvoiceDocument } from "./invoice-pdf.ts";
  */
 export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
 
-/** Where the invoice with this id would be; an id of another kind leads to an ordinal that is never given. */
+/** The key of the invoice with this id. An id of another kind leads to an ordinal that is never given. */
 export const invoiceKey = (accountId: string, id: string): Key =>
   rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -42,14 +42,14 @@ export const Invoice = InvoiceBase.extend({
 
 export const StoredInvoice = InvoiceBase.extend({
   account_id: z.string(),
-  /** As it was then. */
+  /** The customer's name when the invoice was made. */
   customer_name: z.string(),
   lines: z.array(Line),
   total: z.int(),
   paid_at: z.string().optional(),
-  /** As it was then. */
+  /** The seller when the invoice was made. */
   seller: z.object({ name: z.string(), lines: z.array(z.string()) }).optional(),
-  /** What the addresses of its PDF are signed with. */
+  /** The key that signs the addresses of its PDF. */
   download_key: z.string().optional(),
   version: z.int(),
 });
@@ -62,11 +62,11 @@ export const invoiceKind = defineKind({
   seenWith: "billing.view",
 });
 
-/** `7c9e6679-000042`: the account, and which of its invoices. */
+/** The number of an invoice, from the account's id and the count of its invoices: `7c9e6679-000042`. */
 export const numberOf = (accountId: string, count: number): string =>
   `${accountId.slice(0, 8)}-${String(count).padStart(6, "0")}`;
 
-/** The document of an invoice as it is now. */
+/** The document of an invoice in its current state. */
 export const documentOf = (invoice: StoredInvoice): InvoiceDocument => ({
   number: invoice.number,
   issuedAt: invoice.date,

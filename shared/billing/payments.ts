@@ -17,8 +17,10 @@ import { nextPayable, payOpen } from "./settle.ts";
 type Work = { table: Table; now: () => Date; log: Log };
 
 /**
- * What the payment provider tells of a checkout, which may come late, more than once and in any order. Money
- * that was paid is credited once, by the checkout's id, and pays what is owed; `known` was dealt with before. 404.
+ * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order.
+ * Throws 404.
+ * - Money that was paid is credited once, by the checkout's id, and pays what is owed.
+ * - `known` means that the event was handled before.
  */
 export async function handlePayment(event: PaymentEvent, work: Work): Promise<"credited" | "known" | "ignored"> {
   const { table, now, log } = work;
@@ -32,7 +34,7 @@ export async function handlePayment(event: PaymentEvent, work: Work): Promise<"c
   }
   const outcome = await commit(async () => planCredit(table, event, work));
   if (outcome === "ignored") return outcome;
-  // A webhook that comes again after a death in between finds the credit, and pays what is still open.
+  // If the process died here before, the repeated webhook finds the credit and pays what is still open.
   await payOwed(event.accountId, event.id, work);
   return outcome;
 }
@@ -92,10 +94,16 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work
   }
 }
 
-/** What an event may follow: so that events in any order, and again, come to the same. */
+/**
+ * The order of the statuses. An event can only move a top-up up in it, so that events in any order, and repeated ones,
+ * have the same result.
+ */
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
-/** Notes what became of a top-up. What is paid stays paid, and what expired can only have been paid before. */
+/**
+ * Plans the new status of a top-up. A paid top-up stays paid. An expired one can only become paid, by a payment made
+ * before.
+ */
 async function planStatus(
   table: Reader,
   event: PaymentEvent,

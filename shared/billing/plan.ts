@@ -85,8 +85,8 @@ function requireNothingDue({ open }: Book): void {
 }
 
 /**
- * Changes the plan from a day on, today if not said: days before it stay on the plan they were on, so that
- * both are charged for their days. 409 `plan_unchanged`, `payment_due`; 422 for a day that is over or far away.
+ * Changes the plan from a day on, by default from today on. Days before it stay on their plan, so that both plans are
+ * charged for their days. Throws 409 `plan_unchanged` or `payment_due`, and 422 for a day that is over or far away.
  */
 export function changePlan(
   accountId: string,
@@ -121,15 +121,15 @@ export function changePlan(
 const changed = (verb: "changed" | "cancelled", id: string, before: PlanId | null, after: PlanId | null, from: Day) =>
   change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
 
-/** Plans are kept by the day they begin: a year of them has room in one item. */
+/** The state has one plan for each first day. A year of them has room in one item. */
 const furthestDays = 366;
 
 const badDay = (msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", "effective_date"], msg, type: "value_error" }]);
 
 /**
- * Cancels the plan: from the first day after the month on, or at once, with what was used until today, this day
- * included, invoiced. 409 `plan_cancelled`, `plan_in_use` while the account has managed dedicated IPs.
+ * Cancels the plan from the first day of the next month on, or at once: the usage up to today, this day included, is
+ * then invoiced. Throws 409 `plan_cancelled`, and 409 `plan_in_use` while the account has managed dedicated IPs.
  */
 export function cancelPlan(
   accountId: string,
@@ -148,7 +148,7 @@ export function cancelPlan(
         throw new Problem("plan_cancelled", "The plan is cancelled already.");
       }
       if (count > 0) throw inUse(count);
-      // The day that has begun is charged by the plan, at once.
+      // Today has begun, so it is charged by the plan, at once.
       if (isImmediate) await settleNow(table, book, today);
       const without = isImmediate ? plusDays(today, 1) : from;
       book.state = withPlan(book.state, null, without);
@@ -163,12 +163,12 @@ export function cancelPlan(
 const inUse = (dedicated_ip_count: number): Problem =>
   new Problem("plan_in_use", "Delete the managed dedicated IPs first: the plan pays for them.", { dedicated_ip_count });
 
-/** As many days as a transaction has room for, with all that follows from them. */
+/** The number of days for which a transaction has room, with all that follows from them. */
 const daysAtOnce = 31;
 
 /**
- * The final settlement: a month that ended and was not invoiced yet, and the days of this one. When the daily run is
- * further behind than that it is left to it, which does one month after another.
+ * Makes the final settlement: a month that ended and is not invoiced yet, and the days of this one. If the daily run is
+ * further behind than that, the settlement is left to it, because it does one month after another.
  */
 async function settleNow(table: Context["table"], book: Book, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > daysAtOnce) return;

@@ -14,8 +14,8 @@ export type RunWork = { table: Table; now: () => Date; requestId: string };
 const system = { type: "system" as const, id: "billing" };
 
 /**
- * Closes an account's days up to `last`: records their usage, invoices every month that ended, pays what the
- * wallet can pay. Doing it again, late or at the same time changes nothing more. One transaction a month.
+ * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays what the wallet
+ * can pay. Running it again, late or at the same time changes nothing more. It takes one transaction a month.
  */
 export async function runAccount(accountId: string, last: Day, work: RunWork): Promise<void> {
   const { table, now, requestId } = work;
@@ -36,7 +36,7 @@ export async function runAccount(accountId: string, last: Day, work: RunWork): P
   }
 }
 
-/** What is done for an account once a day. */
+/** Does the daily work for an account. */
 async function closeDay(accountId: string, last: Day, work: RunWork): Promise<void> {
   await runAccount(accountId, last, work);
   await queueOldTopups(accountId, work);

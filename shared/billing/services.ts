@@ -9,21 +9,21 @@ import type { Payments } from "../providers/payments/payments.ts";
 import { openTable, type Table } from "../table/table.ts";
 import type { AskWork } from "./ask.ts";
 
-/** What this process takes payments with. Needs the environment when it is called, not at import. */
+/** The payment services of this process. Reads the environment when it is called, not at import. */
 export function paymentsHere(): { payments: Payments; publicUrl: string } {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);
   return { payments: payments(table), publicUrl: publicUrl() };
 }
 
-/** What this process asks about checkouts with. Needs the environment when it is called, not at import. */
+/** The services of this process for asking about checkouts. Reads the environment when it is called, not at import. */
 export function askingHere(log: Log): AskWork {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);
   return { table, payments: payments(table), now: clock, log, isReadOnly: env.READ_ONLY !== undefined };
 }
 
-/** Lists invoices in this process, with the configured address of the API. */
+/** The services of this process for listing invoices, with the given address of the API, or else the configured one. */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
@@ -31,5 +31,5 @@ export function invoicesHere(address: string | undefined): { table: Table; now: 
 
 let files: Files | undefined;
 
-/** Where this process keeps files. Needs the environment when it is called, not at import. */
+/** The file storage of this process. Reads the environment when it is called, not at import. */
 export const filesHere = (): Files => (files ??= filesOf(runtime().env));

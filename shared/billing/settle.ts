@@ -13,9 +13,10 @@ import { readSent, readUsage } from "./usage.ts";
 const isServed = ({ status }: Book): boolean => status === "active" || status === "past_due";
 
 /**
- * Records the usage of every day up to `last` that is not recorded, at most to the end of the unsettled
- * month. A day that is recorded late has what the account has now; one without service has nothing, and one without a
- * plan only the managed IPs, by the default plan.
+ * Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month.
+ * - A day that is recorded late gets what the account has at the time of recording.
+ * - A day without service gets nothing.
+ * - A day without a plan gets only the managed IPs, by the default plan.
  */
 export async function accrueThrough(table: Reader, book: Book, last: Day): Promise<void> {
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
@@ -39,7 +40,7 @@ export async function accrueThrough(table: Reader, book: Book, last: Day): Promi
   book.state = { ...book.state, accrue_from: plusDays(end, 1) };
 }
 
-/** Puts the days up to `last`, all of one month and recorded, on an invoice, and takes it from the wallet if it can. */
+/** Puts the recorded days up to `last`, all of one month, on an open invoice. `payOpen` pays it if the wallet can. */
 export function settleThrough(book: Book, last: Day): void {
   const { state } = book;
   const days = book.accruals.filter(({ day }) => day >= state.settle_from && day <= last);
@@ -69,7 +70,7 @@ export function settleThrough(book: Book, last: Day): void {
   book.open.push(invoice);
 }
 
-/** So that a transaction has room for them with a month of days: each is seven writes. */
+/** The number of invoices that one transaction has room to pay, beside a month of days. Each takes seven writes. */
 const paidAtOnce = 5;
 
 /** The oldest open invoice, if the wallet can pay it. */
@@ -77,8 +78,8 @@ export const nextPayable = ({ open: [oldest], available }: Book): StoredInvoice 
   oldest && oldest.total <= available ? oldest : undefined;
 
 /**
- * Pays the open invoices the wallet can pay, oldest first and none before an older one, and lets the account's status
- * follow. At most five: when there is still a `nextPayable`, another transaction has to go on.
+ * Pays the open invoices that the wallet can pay, oldest first and none before an older one, and updates the account's
+ * status. It pays at most five; if there is still a `nextPayable`, another transaction has to go on.
  */
 export function payOpen(book: Book): void {
   while (book.paid.length < paidAtOnce) {
@@ -105,7 +106,7 @@ export function payOpen(book: Book): void {
   else owe(book);
 }
 
-/** Nothing is owed: the account is active again, unless the operator suspended it. */
+/** Updates an account that owes nothing: it is active again, unless the operator suspended it. */
 function clear(book: Book): void {
   const { due_since, suspended_version, ...rest } = book.state;
   const isForDebt = book.status === "suspended" && suspended_version === book.account.version;
@@ -114,7 +115,7 @@ function clear(book: Book): void {
   if (owed) book.state = { ...rest, open: [] };
 }
 
-/** What an account owes, and for how long, decides its status: past due, and suspended after the grace. */
+/** Updates the status of an account that owes something: past due, and suspended after the grace period. */
 function owe(book: Book): void {
   const { state } = book;
   const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);

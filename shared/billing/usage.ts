@@ -18,12 +18,12 @@ const Sent = z.object({ count: z.int().min(0) });
 export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
 
 /**
- * How many mailboxes and dedicated IPs an account has: its live mailboxes, and the managed IPs whose days paid in
- * advance are over by a day.
+ * Reads the usage of an account: its live mailboxes, and for a day the managed IPs whose days paid in advance are over
+ * by then.
  */
 export async function readUsage(table: Reader, accountId: string): Promise<UsageNow> {
   const [mailboxes, ips] = await readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]);
-  // The first day of each that is not paid in advance: the day on which those end.
+  // The first day of each IP that is not paid in advance: the day on which the days paid in advance end.
   const paidUntil = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
@@ -38,14 +38,19 @@ async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]>
   return rows.map((row) => StoredIp.parse(row)).filter(({ type }) => type === "managed");
 }
 
-/** How many managed IPs an account has, ready or not, and the write that fails a transaction when it claims another. */
+/**
+ * Counts the managed IPs of an account, ready or not. `unchanged` fails a transaction if the account claims another
+ * one.
+ */
 export async function countManaged(table: Reader, accountId: string): Promise<{ count: number; unchanged: Write }> {
   const { state } = await readList(table, ipsOf(accountId));
   const ips = state.live === 0 ? [] : await managedIps(table, accountId);
   return { count: ips.length, unchanged: unchangedList(state) };
 }
 
-/** How many mails an account sent on each of the days from one to another, both included; days without any are not there. */
+/**
+ * Reads how many mails an account sent on each day from `from` to `to`, both included. Days without any are left out.
+ */
 export async function readSent(table: Reader, accountId: string, from: Day, to: Day): Promise<Map<Day, number>> {
   const [first, last] = [sentKey(accountId, from), sentKey(accountId, to)];
   const items = await table.between(first.PK, first.SK, last.SK);

@@ -23,7 +23,7 @@ export const WalletBalance = z
   })
   .meta({ id: "WalletBalance", description: "What an account has with us, and owes." });
 
-/** What the wallet holds and what will be taken from it. */
+/** The balance of the wallet, and the charges that will be taken from it. */
 export async function walletBalance(
   accountId: string,
   { table, now }: Context,
@@ -53,7 +53,7 @@ export async function listTransactions(
   return { items: items.map((item) => ({ ...item, effective_at: heldAt.get(item) ?? item.effective_at })), total };
 }
 
-/** The first edition wrote over the instant at which something was held when that was resolved. */
+/** Whether the first version stored this row: when a hold was resolved, it overwrote the instant of the hold. */
 const isOfFirstEdition = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 

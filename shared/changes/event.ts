@@ -1,6 +1,9 @@
 import type { StoredChange } from "./record.ts";
 
-/** A change as it is published: to EventBridge, and to webhooks as their body. It says who, but not from where. */
+/**
+ * A change as it is published to EventBridge and in the body of webhooks. It names the actor, but not the actor's
+ * address.
+ */
 export type Event = {
   id: string;
   type: string;
@@ -8,13 +11,13 @@ export type Event = {
   account_id: string;
   actor: { type: string; id: string };
   resource: { type: string; id: string };
-  /** The resource as it is now, or was last. */
+  /** The resource after the change, or before it if the resource was deleted. */
   data: Record<string, unknown>;
-  /** The resource as it was before, when it was changed. */
+  /** The resource before the change, if it existed before and after. */
   previous_data?: Record<string, unknown>;
 };
 
-/** The event that a recorded change is. */
+/** Converts a recorded change into its event. */
 export const eventOf = (change: StoredChange): Event => ({
   id: change.id,
   type: change.type,

@@ -3,14 +3,14 @@ import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { changeKey, changesOf } from "./record.ts";
 
-/** What the sort key of every change begins with, whatever its account. */
+/** The prefix of the sort key of every change, the same for all accounts. */
 export const changeKeyPrefix: string = changeKey("", "").SK;
 
 const pageSize = 500;
 
 /**
- * The rows of an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. The
- * rows are as they are stored: whoever reads them parses them.
+ * Reads an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. The rows are
+ * unparsed; the caller parses them.
  */
 export async function* changeRows(
   table: Reader,
@@ -22,7 +22,7 @@ export async function* changeRows(
   let from = boundary(accountId, sinceMs);
   for (;;) {
     const rows = await table.between(partition, from, until, { limit: pageSize });
-    // `between` includes its ends: from the second page on the first row is the last one again.
+    // `between` includes its ends, so from the second page on the first row repeats the last row of the page before.
     const page = rows.filter(({ SK }) => SK > from);
     if (page.length > 0) yield page;
     const last = rows.at(-1);
@@ -33,7 +33,7 @@ export async function* changeRows(
 
 const latestMs = 2 ** 48 - 1;
 
-/** The sort key before that of every change made at an instant or later: the start of their UUIDv7. */
+/** A sort key just before all changes made at `atMs` or later: the beginning of their UUIDv7. */
 function boundary(accountId: string, atMs: number): string {
   const hex = Math.min(Math.max(0, Math.ceil(atMs)), latestMs)
     .toString(16)

@@ -2,24 +2,24 @@ import type * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 
-/** What may stand in a change's before and after: the public view of a resource, which never has a secret. */
+/** The public view of a resource before or after a change. It never contains a secret. */
 type View = Record<string, unknown>;
 
 /** A kind of resource whose changes are recorded and published, as `<name>.<verb>`. */
 export type Kind = {
   name: string;
   verbs: readonly string[];
-  /** The resource's public schema: what it does not name is never recorded. */
+  /** The resource's public schema. Members that it does not declare are never recorded. */
   view: z.ZodObject;
-  /** The members that its entity tag is made of, where the view has more than its own state. */
+  /** The members that make up the entity tag, if the view contains more than the resource's own state. */
   own?: z.ZodObject;
-  /** Takes out of the view what others than the caller must not read: for the record and the events. */
+  /** Removes from the view what only the caller may read, before it is recorded and published. */
   redact?: (view: View) => View;
-  /** The capability on the whole account without which nobody is told of these changes. */
+  /** The capability on the whole account that is needed to be told of these changes. */
   seenWith: Capability;
 };
 
-/** Declares a kind; its resource's own file does. */
+/** Declares a kind. Each kind is declared in the file of its resource. */
 export const defineKind = <const V extends string>(kind: Omit<Kind, "verbs"> & { verbs: readonly V[] }) => kind;
 
 /** One change of one resource, as it is recorded and published. */
@@ -29,11 +29,14 @@ export type Change = {
   resource: { type: string; id: string };
   before: View | null;
   after: View | null;
-  /** The resource as it was before, to compare with what the caller last saw. */
+  /** The resource before the change, to compare with the caller's `If-Match`. */
   seen?: object;
 };
 
-/** The change of the resource `id` from `before` to `after`; one of them is absent when it came or went. */
+/**
+ * Builds the change of the resource `id` from `before` to `after`. A created resource has no `before`, a deleted one no
+ * `after`.
+ */
 export function change<const V extends string>(
   kind: Omit<Kind, "verbs"> & { verbs: readonly V[] },
   verb: V,

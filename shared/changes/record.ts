@@ -6,8 +6,8 @@ import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 
 /*
- * Every change of an account is one entry of its journal, written by the transaction of the change: the
- * audit log reads it, and the table's stream publishes it (transactional outbox).
+ * Every change of an account is one entry of its journal, written by the transaction that makes the change. The audit
+ * log reads the journal, and the table's stream publishes it (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (journal.ts)
@@ -22,9 +22,9 @@ export const changeKey = (accountId: string, id: string): Key => entryKey(change
 
 export const ActorType = z.enum(["user", "service_account", "operator", "system"]);
 
-/** Who changes something, by which function, and from where. */
+/** The actor of a change, the function that was called, and the origin of the request. */
 export type Author = {
-  /** The function that was called, or what the operator or the system did. */
+  /** The name of the function that was called, or the action of the operator or the system. */
   action: string;
   actor: { type: z.output<typeof ActorType>; id: string; email?: string };
   requestId: string;
@@ -48,7 +48,7 @@ export const StoredChange = z.object({
   request_id: z.string(),
   resource_type: z.string(),
   resource_id: z.string(),
-  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  /** JSON text, because a DynamoDB map has limits on depth and numbers that JSON does not have. */
   before: z
     .string()
     .transform((text) => View.parse(JSON.parse(text)))

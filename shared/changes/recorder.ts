@@ -8,8 +8,8 @@ import type { Change } from "./kind.ts";
 import { type Author, recordWrites } from "./record.ts";
 
 /**
- * Writes that share an item, such as the zone whose records they change. They go into a transaction as `ChangePlan.sole`
- * only, of which there is one: two plans that would write the shared item twice do not type-check.
+ * Writes to an item that other writes may share, such as the zone of several records. A transaction takes them only as
+ * `ChangePlan.sole`, of which there is one: two plans that would write the shared item twice do not type-check.
  */
 export class SoleWrites {
   readonly #writes: readonly Write[];
@@ -23,25 +23,28 @@ export class SoleWrites {
   }
 }
 
-/** What a transaction wants to do, and which changes of resources that makes: each is recorded with it. */
+/** The writes of one transaction, and the changes of resources that are recorded with them. */
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   sole?: SoleWrites | undefined;
-  /** Something is written that nobody would call a change: without this that is refused. */
+  /** Allows writes without a recorded change. Without this such a plan is refused. */
   housekeeping?: boolean;
-  /** What an idempotency key answers with, where that is not the value. */
+  /** The answer to store for the idempotency key, if it is not the value. */
   answer?: unknown;
-  /** The call goes on after this: its value is not what an idempotency key answers with. */
+  /** The call continues with further transactions, so this value is not stored for the idempotency key. */
   partial?: boolean;
-  /** The resource of the path as it is, to compare with what the caller last saw; that of its change if not said. */
+  /**
+   * The current resource of the path, to compare with `If-Match`. By default it is taken from the change of that
+   * resource.
+   */
   seen?: object;
-  /** What the caller saw was compared by an earlier transaction of the same call, which changed it since. */
+  /** An earlier transaction of the same call checked `If-Match` already, and may have changed the resource since. */
   matched?: boolean;
 };
 
 /**
- * Runs a plan as `Table.commit` does, and in the same transaction records its changes for the audit log and
- * the events. The only way for a route to write.
+ * Runs a plan as `Table.commit` does, and records its changes in the same transaction, for the audit log and the
+ * events. A route has no other way to write.
  */
 export type Commit = <T>(plan: () => Promise<ChangePlan<T>>) => Promise<T>;
 
@@ -52,12 +55,12 @@ type Recording = {
   now: () => Date;
   /** The idempotency key whose answer the transaction stores. */
   claim?: Claim | undefined;
-  /** What the caller last saw of the resource `targetId`. */
+  /** The caller's `If-Match` condition on the resource `targetId`. */
   ifMatch?: IfMatch | undefined;
   targetId?: string | undefined;
 };
 
-/** A `commit` in one account for one author. */
+/** Creates a `Commit` for one account and one author. */
 export function recorder({ table, accountId, author, now, claim, ifMatch, targetId }: Recording): Commit {
   let isAnswered = false;
   return async (plan) => {
@@ -82,27 +85,39 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
   };
 }
 
-/** A key that this request has to itself until its transaction stores the answer or it is let go. */
+/** An idempotency key that belongs to this request until its transaction stores the answer or the claim is released. */
 export type Claim = {
-  /** What this request goes by each time it is sent until it has an answer; another one with its key has another. */
+  /**
+   * The id of the request. It stays the same each time the request is sent again until it has an answer; another
+   * request with the same key has another id.
+   */
   id: string;
-  /** The write that stores the answer `value` makes, for the transaction that has the effect. */
+  /** The write that stores the answer made from `value`, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
-  /** The write that stores an answer that no single transaction makes; undefined stores that it was not to be kept. */
+  /**
+   * The write that stores `body` as the answer, if no single transaction makes it. With undefined it stores only that
+   * there was an answer.
+   */
   settleWith: (body: unknown) => Write;
-  /** Replaces the stored answer by one that says more, which becomes the value that was stored. */
+  /** Replaces the stored answer by a more complete one. `isSettledWith` then compares with the new value. */
   restate: (value: unknown) => Promise<void>;
-  /** Whether `result` is the value whose answer was stored; every deletion answers the same. */
+  /**
+   * Whether `result` is the value whose answer was stored. True for every stored deletion, because all deletions answer
+   * the same.
+   */
   isSettledWith: (result: unknown) => boolean;
-  /** Lets go of the key, so that the request may be tried again; nothing once the answer is stored. */
+  /** Releases the key, so that the request can be tried again. Does nothing once the answer is stored. */
   release: () => Promise<void>;
-  /** As `release`, but only the same request may be tried again: what it did in part, no other is to do again. */
+  /**
+   * As `release`, but only the same request can be tried again, because no other request may repeat what this one did
+   * in part.
+   */
   lapse: () => Promise<void>;
 };
 
 export type Planned = { writes: Write[]; changes: Change[] };
 
-/** A `commit` for what the operator does in an account, recorded like what its principals do. */
+/** Creates a `Commit` for changes by the operator, which are recorded like those of an account's principals. */
 export const operatorCommit = (table: Table, accountId: string, action: string, now: Date): Commit =>
   recorder({
     table,

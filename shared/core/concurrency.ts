@@ -1,6 +1,8 @@
 /**
- * Runs `run` for every item, at most `atOnce` at the same time, and answers what came of each in the order of the
- * items. One that throws does not end the others. Once `isOver` says so none is begun: what is left has no result.
+ * Calls `run` for every item, at most `atOnce` at the same time, and returns the settled results in the order of the
+ * items.
+ * - An item that fails does not stop the others.
+ * - Once `isOver` returns true no further item is started; an item that was not started has no result.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
@@ -21,7 +23,10 @@ export async function mapConcurrently<T, R>(
   return results.filter((result) => result !== undefined);
 }
 
-/** The first of every key, then the second of each, and so on; each key's own in their order. */
+/**
+ * Interleaves items by key: the first item of every key, then the second of every key, and so on. Items of one key keep
+ * their order.
+ */
 export function roundRobin<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   const places = new Map<string, number>();
   const placed = items.map((item) => {

@@ -4,10 +4,10 @@ import * as z from "zod";
 
 const form = /^(?<address>[0-9.]+|\[[0-9a-f:.]+\]):(?<port>\d{1,5})$/i;
 
-/** Where a server is, by its address. */
+/** The IP address and the port of a server. */
 export type Endpoint = { address: string; port: number };
 
-/** `192.0.2.1:25` or `[2001:db8::1]:25` as its parts; undefined when it is neither. */
+/** Parses `192.0.2.1:25` or `[2001:db8::1]:25`; undefined for any other form. */
 export function readEndpoint(text: string): Endpoint | undefined {
   const { address = "", port = "" } = form.exec(text)?.groups ?? {};
   const plain = address.replace(/^\[|\]$/g, "");
@@ -15,7 +15,7 @@ export function readEndpoint(text: string): Endpoint | undefined {
   return isWhole && Number(port) >= 1 && Number(port) <= 65_535 ? { address: plain, port: Number(port) } : undefined;
 }
 
-/** An endpoint in a setting: an IP address with a port, an IPv6 one in brackets. */
+/** The schema of an endpoint in a setting: an IP address with a port; an IPv6 address is in brackets. */
 export const Endpoint = z.string().transform((text, context): Endpoint => {
   const read = readEndpoint(text);
   if (read) return read;

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * Why nothing may be changed for now, as callers are told; an empty text is none. A bare yes or no is refused: who writes
- * `false` means that everything may be changed, and callers want a reason.
+ * The reason why nothing can be changed at present, as callers read it; an empty text means that there is none. A bare
+ * yes or no is refused: who writes `false` means that changes are allowed, and a caller needs a reason.
  */
 export const ReadOnlyReason = z
   .string()
@@ -20,13 +20,15 @@ const Issuer = z
     issuer: z.string(),
     /** Accepted `aud` values. */
     audience: z.array(z.string()).min(1),
-    /** Where the keys are; `jwks` gives them inline instead, as the embedded issuer does. */
+    /** The address of the keys. `jwks` gives the keys inline instead, as the embedded issuer does. */
     jwksUri: z.url({ protocol: /^https$/ }).optional(),
     jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
     algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
-    /** `at+jwt` demands RFC 9068 typing; `any` is for providers that do not send it. */
+    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send it. */
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
-    /** The first issuer's UUID subjects are principal ids as they are; every other subject is hashed with its issuer. */
+    /**
+     * Whether UUID subjects of this issuer are principal ids unchanged. Every other subject is hashed with its issuer.
+     */
     primary: z.boolean().default(false),
   })
   .refine(({ jwksUri, jwks }) => (jwksUri === undefined) !== (jwks === undefined), {
@@ -47,22 +49,25 @@ export const Environment = z
   .object({
     TABLE_NAME: z.string().min(3),
     ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
-    /** Web origins whose pages may call the API, with commas. */
+    /** The origins of web pages that may call the API, separated by commas. */
     ALLOWED_ORIGINS: z.string().default(""),
     /** `text` is for people at a terminal. */
     LOG_FORMAT: z.enum(["json", "text"]).default("json"),
     LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
-    /** Why nothing may be changed for now, as callers are told; not set means that everything may. */
+    /** The reason why nothing can be changed at present, as callers read it; if it is not set, changes are allowed. */
     READ_ONLY: ReadOnlyReason,
-    /** Whether webhooks may lead to this machine, over plain HTTP too; for development and tests. */
+    /** Whether webhooks may call this machine, over plain HTTP too; for development and tests. */
     WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
-    /** What secrets are sealed with, for functions that seal: a KMS key's id or ARN, or 32 bytes as base64. */
+    /** The key that encrypts secrets, for functions that seal them: a KMS key's id or ARN, or 32 bytes as base64. */
     SECRETS_KEY_ID: z.string().min(1).optional(),
     SECRETS_KEY: z
       .string()
       .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
       .optional(),
-    /** Where files are kept, for functions that keep any: an S3 bucket, or a folder whose downloads are signed with a key. */
+    /**
+     * The storage of files, for functions that store any: an S3 bucket, or a folder whose downloads are signed with a
+     * key.
+     */
     FILES_BUCKET: z.string().min(3).optional(),
     FILES_DIR: z.string().min(1).optional(),
     FILES_KEY: z
@@ -84,7 +89,7 @@ export const Environment = z
   );
 export type Environment = z.output<typeof Environment>;
 
-/** Reads the configuration once it is needed; throws with every missing or malformed name at once. */
+/** Parses the configuration. Throws one error that names every missing or malformed variable. */
 export function readEnvironment(source: Record<string, string | undefined>): Environment {
   const result = Environment.safeParse(source);
   if (!result.success) throw new Error(`The environment is not complete:\n${z.prettifyError(result.error)}`);

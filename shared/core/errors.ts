@@ -1,6 +1,6 @@
 /**
- * Every failure a caller can see, by its stable code. RFC 9457 problem details for all of them
- * except request validation, whose body the specification fixes as `HTTPValidationError`.
+ * Every failure a caller can see, by its stable code. All are RFC 9457 problem details, except failed validation of a
+ * request, whose body the specification fixes as `HTTPValidationError`.
  */
 const problems = {
   malformed_json: { status: 400, title: "The body is not valid JSON" },
@@ -61,7 +61,7 @@ const problems = {
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
-/** Members that help with one kind of problem; those of every problem are not theirs to set. */
+/** Additional members of one kind of problem. They must not replace the members that every problem has. */
 export type ProblemExtras = Record<string, string | number | boolean | readonly string[]> & {
   [member in "type" | "title" | "status" | "detail" | "code" | "request_id"]?: never;
 };
@@ -72,7 +72,7 @@ export const problemOf = (code: ProblemCode): { status: number; title: string } 
 /** All codes, in the order of their status. */
 export const problemCodes = Object.keys(problems) as ProblemCode[];
 
-/** The one error a `run` throws on purpose; anything else that is thrown leaves as `internal`. */
+/** The error that `run` throws on purpose. Any other error but `InvalidInput` is answered as 500 `internal`. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly extras: ProblemExtras;
@@ -89,7 +89,7 @@ export class Problem extends Error {
   }
 }
 
-/** One place of a request that does not fit, in the form of the specification. */
+/** One invalid place of a request, in the form of the specification. */
 export type ValidationError = { loc: (string | number)[]; msg: string; type: string };
 
 /** Input that does not fit its schema: 422 with the specified body. */
@@ -102,7 +102,7 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Missing and foreign resources answer with these same bytes (but for the request id). */
+/** The answer for a resource that is missing or belongs to somebody else: the same bytes except for the request id. */
 export const notFound = (): Problem => new Problem("not_found", "This does not exist, or you may not see it.");
 
 /** The RFC 9457 body of a problem. */

@@ -4,20 +4,20 @@ import type * as z from "zod";
 
 import { Problem } from "./errors.ts";
 
-/** What `If-Match` or `If-None-Match` lists: entity tags, or `*` for any. */
+/** The content of `If-Match` or `If-None-Match`: a list of entity tags, or `*` for any. */
 export type Tags = "*" | readonly string[];
 
-/** Which members of a resource's view its tag is made of: its own state. */
+/** The schema of a resource's view, and of the members that make up its entity tag (all if `own` is not given). */
 export type Own = { view: z.ZodObject; own?: z.ZodObject };
 
-/** A strong entity tag (RFC 9110 §8.8.3): two values that differ anywhere have two. */
+/** A strong entity tag (RFC 9110 §8.8.3): values that differ anywhere have different tags. */
 export const etagOf = (view: unknown): string =>
   `"${createHash("sha256").update(JSON.stringify(view)).digest("base64url").slice(0, 22)}"`;
 
 /** One element of a list of tags, which may be empty (RFC 9110 §5.6.1, §8.8.3), and the comma after it. */
 const element = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|$)/y;
 
-/** The tags of a header field; undefined when it is malformed, or lists none. */
+/** Parses the tags of a header field; undefined if it is malformed or lists none. */
 export function parseTags(field: string): Tags | undefined {
   if (field.trim() === "*") return "*";
   const tags: string[] = [];
@@ -30,17 +30,17 @@ export function parseTags(field: string): Tags | undefined {
   return tags.length === 0 ? undefined : tags;
 }
 
-/** The entity tag of a resource: of its own state, not of what a view of it shows of others. */
+/** The entity tag of a resource. It covers the resource's own state, not what its view shows of other resources. */
 export const tagOf = ({ view, own = view }: Own, resource: unknown): string => etagOf(own.parse(resource));
 
-/** Whether a tag is among those listed. Weak ones match only where `weakly` allows it (RFC 9110 §8.8.3.2). */
+/** Whether a tag is in the list. Weak tags match only if `weakly` is set (RFC 9110 §8.8.3.2). */
 export const hasTag = (tags: Tags, etag: string, weakly = false): boolean =>
   tags === "*" || tags.some((tag) => (weakly ? tag.replace(/^W\//, "") : tag) === etag);
 
-/** What the caller last saw of a resource. */
+/** The entity tags that the caller accepts, and the schemas from which the current tag is made. */
 export type IfMatch = { tags: Tags; of: Own };
 
-/** 412 unless the resource is as the caller last saw it. */
+/** Throws 412 `precondition_failed` unless the resource has one of the tags that the caller accepts. */
 export function requireMatch(ifMatch: IfMatch | undefined, resource: unknown): void {
   if (ifMatch === undefined || hasTag(ifMatch.tags, tagOf(ifMatch.of, resource))) return;
   throw hasChanged();

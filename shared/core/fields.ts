@@ -5,7 +5,7 @@ import * as z from "zod";
 const limitBytes = 8_192;
 const limitLevels = 20;
 
-/** Whether a value has at most so many objects and lists inside of one another, itself counted. */
+/** Whether objects and lists are nested at most `levels` deep in a value, the value itself included. */
 function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1));
@@ -13,7 +13,7 @@ function isWithin(value: unknown, levels: number): boolean {
 
 type Place = (string | number)[];
 
-/** The places of texts, and of names of members, that have half a surrogate pair: no character, and no UTF-8. */
+/** The places of strings and member names with half a surrogate pair, which is no character and has no UTF-8 form. */
 function brokenTexts(value: unknown, place: Place = []): Place[] {
   if (typeof value === "string") return value.isWellFormed() ? [] : [place];
   if (typeof value !== "object" || value === null) return [];
@@ -23,7 +23,10 @@ function brokenTexts(value: unknown, place: Place = []): Place[] {
   });
 }
 
-/** An object of the customer's own: bounded in bytes of JSON, and in depth, which JSON.stringify has to survive. */
+/**
+ * A free-form object of the customer. Its JSON is limited in bytes, and its depth is limited so that JSON.stringify can
+ * handle it.
+ */
 export const Attributes = z
   .record(z.string(), z.unknown())
   .refine((attributes) => isWithin(attributes, limitLevels), {
@@ -40,7 +43,10 @@ export const Attributes = z
     }
   });
 
-/** For how many seconds what is replaced still holds beside what replaces it: up to a week, a day if not said. */
+/**
+ * The schema of an overlap in seconds, during which the old secret works beside the new one: up to a week, a day by
+ * default.
+ */
 export const overlapSeconds = (description: string) =>
   z
     .int()
@@ -49,7 +55,10 @@ export const overlapSeconds = (description: string) =>
     .default(86_400)
     .meta({ description: `${description}: up to a week, a day if not given.` });
 
-/** Whether a thing has all these members with these values already: what would set them changes nothing. */
+/**
+ * Whether an object already has all given values, so that setting them would change nothing. Undefined values are
+ * ignored.
+ */
 export const isSame = <T extends object>(thing: T, members: { [M in keyof T]?: T[M] | undefined }): boolean =>
   Object.entries(members).every(
     ([name, value]) => value === undefined || isDeepStrictEqual(thing[name as keyof T], value),

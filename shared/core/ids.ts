@@ -4,7 +4,7 @@ import * as z from "zod";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
-/** An id that has its own words for what is none. */
+/** The schema of an id with an error message of its own. */
 export const idSaying = (error: string): z.ZodString =>
   z.string().regex(uuid, { error, abort: true }).toLowerCase().meta({ format: "uuid" });
 
@@ -13,7 +13,7 @@ export const Id = idSaying("Not a UUID");
 
 const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 
-/** A UUIDv8 (RFC 9562 §5.8) of the SHA-256 of words: always the same for the same. */
+/** A UUIDv8 (RFC 9562 §5.8) from the SHA-256 of words; the same words always give the same id. */
 export function idOfWords(...words: string[]): string {
   const hex = createHash("sha256").update(JSON.stringify(words)).digest("hex");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
@@ -21,8 +21,8 @@ export function idOfWords(...words: string[]): string {
 }
 
 /**
- * A UUIDv8 (RFC 9562 §5.8) that carries a 40-bit ordinal and 82 random bits, so that a row is one
- * read away from its id. The row's own id must still be compared: the random bits are the proof.
+ * A UUIDv8 (RFC 9562 §5.8) that carries a 40-bit ordinal and 82 random bits. The ordinal leads to the row in one read.
+ * The reader must still compare the row's own id, because only the random bits prove that the id was given out.
  */
 export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");
@@ -33,14 +33,14 @@ export function idWithOrdinal(ordinal: number): string {
   );
 }
 
-/** The ordinal in an id; undefined when the id is not of this kind. */
+/** The ordinal in an id of `idWithOrdinal`; undefined if the id is not a UUIDv8. */
 export function ordinalOf(id: string): number | undefined {
   return id.charAt(14) === "8" ? Number.parseInt(id.replaceAll("-", "").slice(0, 10), 16) : undefined;
 }
 
 /**
- * A UUIDv7 (RFC 9562 §5.7): ids made later sort later, to the millisecond. Those made together sort by
- * `sequence`, up to 4,095, which takes the place of 12 random bits (§6.2, method 1).
+ * A UUIDv7 (RFC 9562 §5.7): ids sort by their time, to the millisecond. Ids of the same millisecond sort by `sequence`,
+ * up to 4,095, which replaces 12 random bits (§6.2, method 1).
  */
 export function timeOrderedId(now: Date, sequence?: number): string {
   const random = randomBytes(10).toString("hex");
@@ -50,7 +50,7 @@ export function timeOrderedId(now: Date, sequence?: number): string {
   );
 }
 
-/** The instant in a UUIDv7, to the millisecond; undefined when the id is not of this kind. */
+/** The instant in a UUIDv7, to the millisecond; undefined if the id is not a UUIDv7. */
 export function timeOf(id: string): Date | undefined {
   return id.charAt(14) === "7" ? new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
 }

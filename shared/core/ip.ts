@@ -6,9 +6,10 @@ import ipaddr from "ipaddr.js";
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Whether a text is one IP address, in its usual spelling and without a zone, of a host on the public internet:
- * unicast, and in no block of IANA's special-purpose registries (RFC 6890), not even those that are globally
- * reachable. IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) never are.
+ * Whether a text is the IP address of a host on the public internet, in its usual spelling and without a zone.
+ * - It must be unicast and in no block of IANA's special-purpose registries (RFC 6890), not even in a globally
+ *   reachable one.
+ * - IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are never accepted.
  */
 export function isPublicUnicast(ip: string): boolean {
   if (isIP(ip) === 4) return ipaddr.IPv4.parse(ip).range() === "unicast";
@@ -18,8 +19,8 @@ export function isPublicUnicast(ip: string): boolean {
 }
 
 /**
- * The network that somebody is told apart by: an IPv4 address, or the /64 that one customer has of IPv6, whatever its
- * spelling. What is no address is of one network that is nobody's.
+ * The network by which callers are told apart: an IPv4 address, or the /64 of an IPv6 address, because one customer has
+ * at least a /64. The spelling makes no difference. A text that is no address gives `unknown`.
  */
 export function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return "unknown";

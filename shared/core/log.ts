@@ -4,7 +4,10 @@ export type Log = Record<"debug" | "info" | "error", (message: string, fields?: 
 
 const order: LogLevel[] = ["debug", "info", "error", "silent"];
 
-/** `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts` for a request, the fields as JSON for the rest. */
+/**
+ * A line for people: `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts` for a request, and the fields as
+ * JSON for any other message.
+ */
 function textLine(now: Date, message: string, fields: LogFields): string {
   const { method, status, duration_ms: ms, read_units: read, write_units: written, path } = fields;
   const time = now.toTimeString().slice(0, 8);
@@ -14,8 +17,8 @@ function textLine(now: Date, message: string, fields: LogFields): string {
 }
 
 /**
- * One JSON object per line on standard output, each with `base`; or a line of text for a person.
- * Never hand it a header, a body or a secret.
+ * Creates a log that writes one JSON object per line to standard output, each with the fields of `base`; or lines of
+ * text for people. Never pass it a header, a body or a secret.
  */
 export function createLog(level: LogLevel, base: LogFields, format: "json" | "text" = "json"): Log {
   const write = (line: LogLevel) => (message: string, fields?: LogFields) => {

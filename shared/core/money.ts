@@ -7,18 +7,18 @@ const unit = 10 ** decimals;
 
 export const Currency = z.string().regex(/^[A-Z]{3}$/);
 
-/** An amount as it leaves: a decimal string. */
+/** An amount in an answer: a decimal string. */
 export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
 
 const written = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
-/** Integer minor units of a decimal without sign, exponent or space; undefined when it is anything else. */
+/** Converts a decimal without sign, exponent or space to integer minor units; undefined for anything else. */
 export function minorUnits(given: string | number): number | undefined {
   const [, whole, fraction = ""] = written.exec(String(given)) ?? [];
   return whole === undefined ? undefined : Number(whole) * unit + Number(fraction.padEnd(decimals, "0"));
 }
 
-/** What is wrong with an amount that must be above zero and at most `most` minor units; undefined when nothing is. */
+/** The error in an amount, which must be above zero and at most `most` minor units; undefined if it is valid. */
 function faultOf(given: string | number, most: number): string | undefined {
   const amount = minorUnits(given);
   if (amount === undefined) return `Write an amount such as "12.50", with at most ${decimals} decimals`;
@@ -27,8 +27,8 @@ function faultOf(given: string | number, most: number): string | undefined {
 }
 
 /**
- * An amount as it enters, a string or a JSON number, for `minorUnits` to read: above zero, at most `most` minor
- * units, with no more decimals than the currency has.
+ * The schema of an amount in a request, a string or a JSON number that `minorUnits` reads: above zero, at most `most`
+ * minor units, with no more decimals than the currency has.
  */
 export const moneyUpTo = (most: number) =>
   z

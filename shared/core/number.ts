@@ -1,15 +1,18 @@
-/** Whether a number in JSON comes back as it is written, but for its zeros and its exponent. */
+/**
+ * Whether a JSON number keeps its value as a double. Leading and trailing zeros and the form of the exponent do not
+ * count.
+ */
 export const isKept = (digits: string): boolean => {
   if (/^-?[\d.]{1,15}$/.test(digits)) return true;
   const value = Number(digits);
   return Number.isFinite(value) && decimal(String(value)) === decimal(digits);
 };
 
-/** A decimal number without its sign, its point and the zeros around it. */
+/** A decimal number in one form for comparison, without its sign, its point and the zeros around it. */
 function decimal(digits: string): string {
   const [, whole = "", fraction = "", power = "0"] = /^-?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(digits) ?? [];
   const all = `${whole}${fraction}`.replace(/^0+/, "");
-  // Not by a regular expression: one that looks for zeros at the end takes quadratic time.
+  // A regular expression that looks for zeros at the end would take quadratic time.
   let end = all.length;
   while (all[end - 1] === "0") end -= 1;
   const kept = all.slice(0, end);

@@ -19,19 +19,22 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
       .meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
   });
 
-/** The ranks a page covers; past the last that a number can count, none that a list has. */
+/**
+ * The ranks that a page covers. `skip` is limited to safe integers: no list is that long, so such a page is empty
+ * anyway.
+ */
 export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({
   skip: Math.min((page - 1) * page_size, Number.MAX_SAFE_INTEGER - page_size),
   take: page_size,
 });
 
-/** Rows one after the other, of which any part can be read. */
+/** A sequence of rows, any part of which can be read. */
 export type Source<T> = { total: number; read: (skip: number, take: number) => Promise<T[]> };
 
 export const totalOf = (sources: readonly Pick<Source<unknown>, "total">[]): number =>
   sources.reduce((sum, { total }) => sum + total, 0);
 
-/** A part of several sources as if they were one. */
+/** Reads a part of several sources as if they were one. */
 export async function readAcross<T>(sources: readonly Source<T>[], skip: number, take: number): Promise<T[]> {
   const found: T[] = [];
   let before = 0;

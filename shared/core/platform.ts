@@ -6,15 +6,15 @@ const hostName = z.string().regex(/^(?=.{4,200}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a
   error: "Not a lower-case host name",
 });
 
-/** Where this deployment hosts mail and DNS, in names that it has in its own zones. */
+/** The DNS zones in which this deployment has its nameservers and its mail hosts. */
 export const PlatformEnvironment = z.object({
-  /** The zone of the nameservers that domains are delegated to: `<account>.ns1.<zone>` and `<account>.ns2.<zone>`. */
+  /** The zone of the nameservers to which domains are delegated: `<account>.ns1.<zone>` and `<account>.ns2.<zone>`. */
   NS_ZONE: hostName.default("dns.hosted-mail.example"),
-  /** The zone of the mail hosts that the records of domains lead to. */
+  /** The zone of the mail hosts to which the records of domains point. */
   MAIL_ZONE: hostName.default("hosted-mail.example"),
 });
 
-/** The names of this deployment's own hosts. Needs the environment when it is called, not at import. */
+/** The names of this deployment's own hosts. Reads the environment when it is called, not at import. */
 export function platform() {
   const { NS_ZONE, MAIL_ZONE } = PlatformEnvironment.parse(process.env);
   return {
@@ -32,13 +32,16 @@ export function platform() {
   } as const;
 }
 
-/** Sixty bits of the account's id: no two accounts share nameservers, so that a delegation proves whose a name is. */
+/**
+ * Sixty bits of the hash of the account's id. No two accounts share nameservers, so that a domain's delegation proves
+ * which account it belongs to.
+ */
 const shortId = (accountId: string): string =>
   BigInt(`0x${createHash("sha256").update(accountId).digest("hex").slice(0, 15)}`)
     .toString(36)
     .padStart(12, "0");
 
-/** The pair of nameservers that an account's domains are delegated to. */
+/** The two nameservers to which an account's domains are delegated. */
 export const nameserversOf = (accountId: string): [string, string] => {
   const { nsZone } = platform();
   return [`${shortId(accountId)}.ns1.${nsZone}`, `${shortId(accountId)}.ns2.${nsZone}`];

@@ -2,20 +2,21 @@ import * as z from "zod";
 
 import { named } from "./quote.ts";
 
-/** What takes part in a text without being seen in it: controls, format characters, halves of surrogate pairs. */
+/** Invisible characters: controls, format characters, halves of surrogate pairs. */
 const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 /**
- * Where such characters belong: in an emoji of UTS #51's set for interchange, and a joiner after a letter of a script
- * whose letters change their shape by it. `foldedName` makes nothing of them, so that no two names look the same.
+ * The places where invisible characters are allowed: in an emoji of UTS #51's set for interchange, and a joiner after a
+ * letter of a script whose letters change their shape by it. `foldedName` removes them, so that no two names look the
+ * same.
  */
 const belonging =
   /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv;
 
-/** What shows something by itself; the blanks of Braille and of music are symbols that show nothing. */
+/** Characters that are visible by themselves. The blanks of Braille and of music are symbols, but show nothing. */
 const seen = /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]]/v;
 
-/** What keeps a text from being shown to people, as one sentence without its period; undefined when nothing does. */
+/** The reason why a text cannot be shown to people, as one sentence without its period; undefined if it can. */
 export function textFault(text: string): string | undefined {
   // The set of all emoji is slow to build, and few texts need it.
   const found = hidden.test(text) ? hidden.exec(text.replaceAll(belonging, "")) : null;
@@ -23,7 +24,7 @@ export function textFault(text: string): string | undefined {
   return text === "" || seen.test(text) ? undefined : "There is nothing to be seen in this text";
 }
 
-/** A name as it is compared with others: case, composition and what cannot be seen make no difference. */
+/** A name in the form in which names are compared: case, composition and invisible characters make no difference. */
 export const foldedName = (name: string): string =>
   name
     .normalize("NFKC")
@@ -53,7 +54,7 @@ export const line = (text: Text): z.ZodString =>
     description: `${text.description} One line of ${lengthOf(text)} characters after trimming, none of them hidden.`,
   });
 
-/** Text for people in several lines, which end with a line feed wherever it was written, and may have tabs. */
+/** Text for people in several lines. Every kind of line end becomes a line feed; tabs are allowed. */
 export const lines = (text: Text): z.ZodString => {
   const given = z
     .string()
@@ -70,5 +71,5 @@ export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodS
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-/** A text as the content of an element or of a quoted attribute. */
+/** Escapes a text for the content of an HTML element or a quoted attribute. */
 export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");

@@ -44,7 +44,7 @@ export const Grant = z
   })
   .meta({ id: "AuthorizationGrant", description: "Something a subject may do in an account." });
 
-/** An assignment as the specified grant; a role's assignment is none. */
+/** Converts an assignment into the specified grant. Throws for the assignment of a role, which is no grant. */
 export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
   id: assignment.id,
   grant_kind: GrantKind.parse(assignment.kind),
@@ -71,7 +71,7 @@ export const RoleAssignment = z
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject has in an account." });
 
-/** An assignment of a role as its own kind of resource. */
+/** Converts the assignment of a role into its own kind of resource. */
 export function roleAssignmentOf(assignment: Assignment): z.output<typeof RoleAssignment> {
   const role = RoleKey.parse(assignment.role);
   return {
@@ -97,7 +97,7 @@ export const roleAssignmentKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The change that an assignment's beginning or end is. */
+/** The recorded change for the creation or the revocation of an assignment. */
 export function assignmentChange(verb: (typeof verbs)[number], assignment: Assignment, now?: Date): Change {
   const [kind, view] =
     assignment.kind === "role" ? [roleAssignmentKind, roleAssignmentOf] : ([grantKind, grantOf] as const);

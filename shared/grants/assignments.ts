@@ -35,16 +35,18 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
   SK: `SCOPED#${type}#${id}#${assignmentId}`,
 });
 
-/** What to give: ownership, super admin, or a capability or role on a scope (the account when there is none). */
+/**
+ * Something to give: ownership, super admin, or a capability or role on a scope (the whole account if there is none).
+ */
 export type Grantable =
   | { kind: "account_owner" | "super_admin" }
   | { kind: "capability"; capability: Capability; scope?: Scope | undefined }
   | { kind: "role"; role: RoleKey; scope?: Scope | undefined };
 
-/** Who gives it and when. */
+/** The id of the giver, and the time. */
 type Author = { by: string; now: Date };
 
-/** New assignments for one subject, and the writes that make them; from fresh reads, for one transaction. */
+/** Plans new assignments for one subject, from fresh reads and for one transaction. */
 export async function planAssignments(
   table: Reader,
   accountId: string,
@@ -98,7 +100,7 @@ function withoutAssignment({ owner_grant_id, ...held }: Held, { id }: Assignment
   return { ...held, ...kept, grants: held.grants.filter((grant) => grant.id !== id) };
 }
 
-/** The items beyond what a subject holds: the account's count of owners, and who is a super admin. */
+/** The writes to items other than the subject's own: the owners of the account, and the user's super admin grants. */
 async function rankWrites(
   table: Reader,
   accountId: string,
@@ -114,8 +116,8 @@ async function rankWrites(
 }
 
 /**
- * What revokes assignments: nobody holds them any more, and they stay among the revoked. `also` changes
- * what their subjects hold besides.
+ * Plans the revocation of assignments: nobody holds them any more, and they stay among the revoked ones. `also` has
+ * further changes of what the subjects hold.
  */
 export async function planRevocation(
   table: Reader,
@@ -139,7 +141,7 @@ export async function planRevocation(
   return { writes, changes: assignments.map((one) => assignmentChange("revoked", one, now)) };
 }
 
-/** The writes that move assignments to the revoked ones, where their subject goes with all it held. */
+/** The writes that move assignments to the revoked ones. */
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   return assignments.flatMap((assignment): Write[] => {
     const { id, scope } = assignment;
@@ -165,7 +167,7 @@ export async function getAssignments(table: Reader, accountId: string, ids: read
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
-/** All assignments of an account, oldest first, and the revoked ones among them if asked for. */
+/** All assignments of an account, oldest first, with the revoked ones if `includeRevoked` is set. */
 export async function listAssignments(
   table: Reader,
   accountId: string,
@@ -178,14 +180,15 @@ export async function listAssignments(
   };
   const live = await read("ASSIGNMENT");
   if (!includeRevoked) return live;
-  // After the live ones: what is revoked in between is read twice then, and not left out.
+  // The revoked ones are read after the live ones, so that an assignment that is revoked in between is read twice and
+  // not missed.
   const byId = new Map([...live, ...(await read("REVOKED"))].map((one) => [one.id, one]));
   return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 const Pointer = z.object({ assignment_id: z.string() });
 
-/** The live assignments that are bound to one thing. */
+/** The live assignments that are narrowed to one resource. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
   const { PK, SK } = scopedKey(accountId, scope);
   const pointers = await table.between(PK, SK, `${SK}~`);
@@ -196,10 +199,13 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
   );
 }
 
-/** How many grants one transaction takes along; the rest of very many goes in transactions of their own. */
+/**
+ * The number of grants that one transaction revokes beside its other work. If there are more, the rest takes
+ * transactions of its own.
+ */
 const grantsAtOnce = 10;
 
-/** What revokes the first few grants on a thing that goes; `isAll` when there are no more. */
+/** Plans the revocation of the first few grants on a resource that is deleted. `isAll` says that there are no more. */
 export async function planPurge(
   table: Reader,
   accountId: string,

@@ -9,7 +9,10 @@ const mailbox = ["workspace", "domain", "mailbox"] as const;
 const credential = ["workspace", "domain", "credential"] as const;
 const forwarding = ["workspace", "domain", "forwarding"] as const;
 
-/** The kinds of things a capability can be narrowed to and still open something; those not named mean the whole account only. */
+/**
+ * The types of resources to which a capability can be narrowed and still allow something. A capability that is not
+ * listed can only be given on the whole account.
+ */
 export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = {
   "workspace.view": workspace,
   "workspace.manage": workspace,
@@ -34,7 +37,7 @@ export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = 
   "ip.assign": domain,
 };
 
-/** 422 for a capability or role that opens nothing on what it is narrowed to. */
+/** Throws 422 for a capability or role that allows nothing on the resource to which it is narrowed. */
 export function requireMeaning(given: Grantable): void {
   if (given.kind !== "capability" && given.kind !== "role") return;
   const { scope } = given;

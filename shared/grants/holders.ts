@@ -23,14 +23,17 @@ const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWN
 
 export type Subject = { type: "user" | "group" | "service_account"; id: string };
 
-/** What a subject holds; `groups` are those it is an explicit member of, and none for a group. */
+/** The ownership and the grants of a subject. `groups` are those it is an explicit member of; a group has none. */
 export type Held = Holder & { groups: string[] };
-/** `forget`: a service account that holds nothing after it is forgotten, so that nothing can be given to it. */
+/**
+ * A change of what a subject holds. With `forget`, the record of a service account that holds nothing after the change
+ * is deleted, so that nothing can be given to it any more.
+ */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
 const nothing: Held = { grants: [], groups: [] };
 
-/** What a subject holds in an account; undefined when the account knows nothing of it. */
+/** Reads what a subject holds in an account; undefined if the account has no record of the subject. */
 export async function readHeld(table: Reader, accountId: string, subject: Subject): Promise<Held | undefined> {
   if (subject.type !== "group") return table.get(accessKey(accountId, subject), AccessRecord);
   const { groups } = await readGroups(table, accountId);
@@ -38,18 +41,18 @@ export async function readHeld(table: Reader, accountId: string, subject: Subjec
   return group && { ...group, groups: [] };
 }
 
-/** What all groups of an account hold. */
+/** Reads what all groups of an account hold. */
 export async function readGroups(table: Reader, accountId: string): Promise<GroupsRecord> {
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
-/** An item holds 400 KB; what a subject holds is read by every request, so it stays far below. */
+/** An item can have 400 KB. Every request reads what its subject holds, so that stays far below. */
 const grantLimit = 1_000;
 const groupsLimitBytes = 300_000;
 
 /**
- * The write that replaces what the groups hold, provided nobody else did since it was read. 409
- * `limit_reached` when all groups together hold too much for one item.
+ * The write that replaces what the groups hold, if nobody changed it since it was read. Throws 409 `limit_reached` if
+ * all groups together hold too much for one item.
  */
 export function groupsWrite(accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write {
   if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
@@ -65,8 +68,8 @@ export function groupsWrite(accountId: string, { version }: GroupsRecord, groups
 }
 
 /**
- * The writes that change what subjects hold, all groups in one item. A group or service account that the
- * account does not have is a 404; a user need not be known before.
+ * Plans changes of what subjects hold; all groups are in one item. Throws 404 for a group or service account that the
+ * account does not have. A user need not be known before.
  */
 export async function planHolders(
   table: Reader,
@@ -136,7 +139,10 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
     : [put(listedAt)];
 }
 
-/** The write that forgets a service account that holds nothing any more, so that nothing can be given to it. */
+/**
+ * The write that deletes the record of a service account that holds nothing any more, so that nothing can be given to
+ * it; none if it still holds something.
+ */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);
   const record = await table.get(key, AccessRecord);
@@ -145,7 +151,7 @@ export async function planForgotten(table: Reader, accountId: string, subject: S
 
 const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
 
-/** The write that counts a user among an account's owners. */
+/** The write that adds a user to the owners of an account. Throws 409 `limit_reached`. */
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
@@ -156,7 +162,7 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
   };
 }
 
-/** The write that counts a user no longer; 409 `last_owner` when nobody would be left. */
+/** The write that removes a user from the owners of an account. Throws 409 `last_owner` if nobody would be left. */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const left = owners.user_ids.filter((id) => id !== userId);
@@ -169,12 +175,12 @@ export async function planOwnerRemoved(table: Reader, accountId: string, userId:
 
 const SuperAdmin = z.object({ super_admin_grants: z.array(z.string()), version: z.int() });
 
-/** The grants by which a user is a super admin. */
+/** The ids of the grants that make a user a super admin. */
 export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
   return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
 }
 
-/** The write that changes the grants by which a user is a super admin; none left is none at all. */
+/** The write that changes the grants that make a user a super admin. Without any left the user is none. */
 export async function planSuperAdmin(
   table: Reader,
   userId: string,

@@ -4,14 +4,14 @@ import { idSaying } from "../core/ids.ts";
 const whereToFind =
   "the id of a user is the one that GET /v1/public/me shows them; auth.service_accounts.list and auth.groups.list show the others";
 
-/** Who a grant, a role or a membership is for. */
+/** The id of the subject of a grant, a role or a membership. */
 export const SubjectId = idSaying(`This is no UUID: ${whereToFind}`);
 
-/** The 422 of a body that names something the account does not have, or not any more. */
+/** The 422 for a body that names something the account does not have, or does not have any more. */
 export const noSuch = (member: string, what: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg: `There is no such ${what} in this account`, type: "not_found" }]);
 
-/** A plan for a subject that the body names: one that the account does not have is told at its place. */
+/** Awaits a plan for a subject that the body names. Turns a 404 for the subject into a 422 at `subject_id`. */
 export async function forSubject<T>({ type }: { type: string }, plan: Promise<T>): Promise<T> {
   try {
     return await plan;

@@ -9,21 +9,27 @@ import type { ParsedInput } from "./input.ts";
 import { isStopped } from "./may-call.ts";
 import type { Located, Route } from "./route.ts";
 
-/** What the principal may do with what, and the thing that the input names. */
+/** The permissions of the principal, and the resource that the input names. */
 export type Authorized = {
   permissions: Permissions;
   found?: Located<unknown> | undefined;
-  /** What contains the thing, as it was decided by; undefined where that is the whole account, or nothing in particular. */
+  /**
+   * The scopes by which the request was allowed; undefined if the route is about the whole account or narrows its own
+   * answer.
+   */
   scopes?: Scope[] | undefined;
 };
 
-/** The account that a request is about: that of the path, or of the query where it may be asked about one. */
+/** The id of the account that a request is about, from the path or else from the query. */
 export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query">): string | undefined {
   const id = params["account_id"] ?? query["account_id"];
   return typeof id === "string" ? id : undefined;
 }
 
-/** 401 is settled: 404, 422, 403, or what the principal may do with what. */
+/**
+ * Authorizes a request whose credential was checked before (401). Throws 404, 422 or 403; otherwise returns the
+ * permissions of the principal and the resource.
+ */
 export async function authorize(
   route: Route,
   input: ParsedInput,
@@ -54,8 +60,8 @@ export async function authorize(
 }
 
 /**
- * What a principal may do who may still do with things in these scopes what a route does; undefined for others. For what
- * was answered about a thing that is gone since.
+ * The permissions of a principal who may still call the route on resources in these scopes; undefined for anybody else.
+ * For stored answers about a resource that was deleted since.
  */
 export async function mayStill(
   route: Route,
@@ -71,13 +77,16 @@ export async function mayStill(
   return permissions.member && isAllowed(route, scopes, permissions) ? permissions : undefined;
 }
 
-/** Whether the account that a thing is of takes changes; one that does not has nothing for a stranger. */
+/** Whether the resource's account is active or past due. Public routes show nothing of other accounts. */
 async function isServed(table: Table, { accountId = "" }: Located<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   return account?.status === "active" || account?.status === "past_due";
 }
 
-/** The thing the input names and what contains it; undefined where the route is about the account, or narrows itself. */
+/**
+ * The scopes of the resource that the input names; undefined if the route is about the account or narrows its own
+ * answer.
+ */
 function scopesOf({ scope, subject }: Route, { params }: ParsedInput, found?: Located<unknown>): Scope[] | undefined {
   if (subject) return found?.scopes ?? [];
   return typeof scope === "function" ? scope(params) : undefined;
@@ -89,13 +98,16 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
   return covers(permissions, capability, scopes ?? []);
 }
 
-/** Whether the answer would show these permissions less than the whole account. */
+/** Whether these permissions would show only a part of the account. */
 const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
   scope === "visible" && !(capability === null ? permissions.everything : covers(permissions, capability, []));
 
 /**
- * Who may see the thing, which everybody may whose account it is itself (no `scopes`), or holds neither the capability nor its view anywhere, is told what is missing.
- * Who holds it elsewhere gets the same answer for a thing outside of their scopes and for one that does not exist.
+ * The error for a caller without the required permission.
+ * - 403 `forbidden`, which names the capability, for callers who may see the resource, and for callers who hold neither
+ *   the capability nor its view anywhere. Every member may see the account itself (no `scopes`).
+ * - For other callers the same answer as for a missing resource, so that they cannot tell which resources exist outside
+ *   of their scopes.
  */
 function refusal(
   route: Route,
@@ -111,7 +123,9 @@ function refusal(
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }
 
-/** The answer for a thing that is not there, or that the caller does not see. */
+/**
+ * The error for a resource that does not exist or that the caller may not see: 404 if the path names it, otherwise 422.
+ */
 function missing({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
   if (subject === undefined || subject.at === "path") return notFound();
   const { at, missing: msg = "There is no such thing in this account that you can see" } = subject;

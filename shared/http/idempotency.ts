@@ -19,15 +19,18 @@ const ordered = (_: string, value: unknown): unknown =>
     : value;
 
 /**
- * The same for two requests that ask for the same: parsed input, its members in one order. Under the key, which is not
- * stored: a body can have a password in it, which nobody is to guess from here.
+ * A fingerprint of a request's parsed input, which does not depend on the order of members. It is made under the
+ * idempotency key, which is not stored: the body may contain a password, and nobody can guess it from the fingerprint.
  */
 export const fingerprintOf = (
   key: string,
   { params, query, body }: Pick<ParsedInput, "params" | "query" | "body">,
 ): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
 
-/** What a request goes by that has a key: its record, and who claimed that first; those of earlier versions do not say. */
+/**
+ * The id of a request with an idempotency key, from its record and the owner of the first claim. Records of earlier
+ * versions have no first owner.
+ */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
   createHash("sha256")
     .update([PK, SK, ...(first === undefined ? [] : [first])].join(" "))
@@ -50,7 +53,7 @@ const inFlight = (): Problem =>
     retry_after: 1,
   });
 
-/** The request was answered before, and that is not stored: 409. */
+/** The request was answered before, and the answer is not stored: 409. */
 function notStored({ kept }: Pick<Route, "kept">): Problem {
   const why = !kept
     ? "This was done before, and its answer is not stored, as it holds an address that is a key itself."
@@ -59,9 +62,9 @@ function notStored({ kept }: Pick<Route, "kept">): Problem {
 }
 
 /*
- * A POST with an Idempotency-Key first claims the key, so that of several requests one runs. The answer is
- * stored by the transaction that has the effect: either both are there or neither. A process that dies
- * before it leaves a claim that lapses; one that dies after it leaves an answer that is found.
+ * A POST with an Idempotency-Key first claims the key, so that only one of several such requests runs. The transaction
+ * that has the effect also stores the answer, so that both happen or neither does. If the process dies before that
+ * transaction, the claim expires. If it dies afterwards, the next request finds the answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
@@ -72,13 +75,13 @@ const keyOf = (principalId: string, route: string, key: string): Key => ({
 });
 
 const dayMs = 86_400_000;
-/** Longer than any of our Lambdas lives. */
+/** Longer than the timeout of any of our Lambdas. */
 const leaseMs = 30_000;
 
 const Found = z.object({
   fingerprint: z.string(),
   owner: z.string(),
-  /** The owner of the first claim: those of the same request that was cut off have it in common. */
+  /** The owner of the first claim. All claims of the same interrupted request share it. */
   first: z.string().optional(),
   state: z.enum(["running", "done"]),
   lease_until: z.coerce.number(),
@@ -90,26 +93,28 @@ type StoredRecord = z.output<typeof Stored>;
 
 type Keyed = {
   principal: Principal;
-  /** Whose key it is, and what its answer is like. */
+  /** The called route. The key is stored under its name, and its schema shapes the stored answer. */
   route: Pick<Route, "name" | "method" | "shownOnce" | "kept" | "output">;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
-  /** How long the answer is kept; a day if not said. */
+  /** How many milliseconds the answer is kept; a day by default. */
   keptMs?: number;
-  /** What contains the thing it is about, as long as that is there to be asked. */
+  /** The scopes of the request's resource. They are stored because the resource may be deleted later. */
   scopes?: readonly Scope[] | undefined;
-  /** Whether it is a call of a program, of which nothing is stored that code mode is not to keep. */
+  /** Whether this is a call of a program. Answers that code mode must not keep are then not stored. */
   inProgram?: boolean;
-  /** Told how long a stored answer is that was read, in characters, before it counts for anything. */
+  /** Called with the length of a stored answer in characters, before the answer is used. */
   weigh?: (chars: number) => Promise<void>;
-  /** Whether a stored answer still counts; where it does not the request runs. */
+  /** Whether a stored answer is still valid. If it is not, the request runs. */
   counts?: (answer: unknown) => Promise<boolean>;
 };
 
 /**
- * Claims a key, or answers what is stored for it. 422 when it was used for another request, 409
- * `idempotency_in_flight` while the first one runs, 409 `secret_already_shown` where its answer is not stored.
+ * Claims a key, or returns the answer that is stored for it. Throws:
+ * - 422 if the key was used for another request;
+ * - 409 `idempotency_in_flight` while the first request runs;
+ * - 409 `secret_already_shown` if the answer is not stored.
  */
 export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
   const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
@@ -132,7 +137,7 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
   const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
   const found = Found.parse(first.found);
-  // The answer to our own write was lost, and the SDK sent it again.
+  // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
   await keyed.weigh?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprint) throw usedOtherwise();
@@ -147,12 +152,12 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
   return again;
 }
 
-/** An answer that is stored, and what the thing it is about was in. */
+/** A stored answer, and the scopes of its resource. */
 type Answer = { replay: unknown; scopes?: Scope[] | undefined };
 
 /**
- * What is stored for a key, if that is the answer to the same request; undefined where there is none yet. 409
- * `secret_already_shown` where it is not stored.
+ * The answer stored for the same request; undefined if there is none yet. Throws 409 `secret_already_shown` if the
+ * answer is not stored.
  */
 export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | undefined> {
   const { key, input, route } = keyed;
@@ -161,7 +166,10 @@ export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | und
   return isIt ? { replay: storedAnswer(found, route), scopes: found.scopes } : undefined;
 }
 
-/** As `claimKey`, for who only wants to know whether there is an answer yet: nothing is claimed, and nothing written. */
+/**
+ * Looks up the stored answer as `claimKey` does, with the same errors, but claims and writes nothing; undefined if
+ * there is none yet.
+ */
 export async function findAnswer(table: Table, keyed: Keyed): Promise<Answer | undefined> {
   const { key, input, now, route } = keyed;
   const found = await liveRecordOf(table, keyed);
@@ -178,7 +186,10 @@ async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed)
   return found && found.expires_at > now.getTime() ? found : undefined;
 }
 
-/** A claim that may or may not have been written is let go, so that the caller may try again at once. */
+/**
+ * Releases the claim if its write fails, because it may have been written all the same. The caller can then try again
+ * at once.
+ */
 async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
   try {
     return await attempt;
@@ -214,11 +225,11 @@ function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, in
       settledWith = { value };
       const answer = answerToStore(value);
       const change = answer === undefined ? { remove: ["body"] } : { set: { body: JSON.stringify(answer) } };
-      // What is stored holds as well, and is only older.
+      // If this fails, the stored answer is still right, only older.
       await table.attempt({ update: record, ...change, if: { owner, state: "done" } }).catch(() => undefined);
     },
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
-    // Should this fail too, the claim lapses by itself.
+    // If this fails too, the claim expires by itself.
     release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
     lapse: async () =>
       void (await table.attempt({ update: record, set: { lease_until: 0 }, if: mine }).catch(() => undefined)),

@@ -5,14 +5,16 @@ import { parseTags, type IfMatch } from "../core/etag.ts";
 import type { Route } from "./route.ts";
 import { inWords } from "./validation-messages.ts";
 
-/** Input before parsing: typed values from code mode, or strings from a URL made typed by `fromStrings`. */
+/** Input before parsing: typed values from code mode, or strings of a URL that `fromStrings` converted. */
 export type RawInput = {
   params: Record<string, unknown>;
   query: Record<string, unknown>;
   body: unknown;
-  /** The header fields that bear on what is done; names in lower case. */
+  /** The header fields that influence what the request does; names in lower case. */
   headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
-  /** The idempotency key of one call of a program; every write honours it, as a program is sent again as a whole. */
+  /**
+   * The idempotency key of one call of a program. Every write honours it, because a program is sent again as a whole.
+   */
   callKey?: string | undefined;
 };
 export type ParsedInput = Record<"params" | "query" | "body", Record<string, unknown>> & {
@@ -34,10 +36,10 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
   return parsed;
 }
 
-/** Whether a header field may be an idempotency key. */
+/** Whether a header field is a valid idempotency key. */
 export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
-/** The header fields a route honours. An idempotency key that it does not is as good as not sent. */
+/** Parses the header fields that the route honours. An idempotency key that it does not honour is ignored. */
 function headersOf(
   route: Route,
   { headers = {}, callKey }: RawInput,
@@ -61,7 +63,7 @@ function headersOf(
 
 const shownErrors = 100;
 
-/** A request can be wrong in as many places as it has members: the first hundred are told. */
+/** Adds errors up to a hundred in all, because a request can have an error in every member. */
 function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
   for (const issue of issues) errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
 }
@@ -71,11 +73,14 @@ type Issue = z.core.$ZodIssue;
 const place = (path: readonly PropertyKey[]): (string | number)[] =>
   path.map((step) => clipped(typeof step === "number" ? step : String(step)));
 
-/** A step of the way to a place; a long name is cut, as it is the caller's. */
+/** One step of an error's place. A long name is shortened, because it comes from the caller. */
 export const clipped = <T extends string | number>(step: T): T | string =>
   typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
 
-/** What is said of a value as a whole, and so of one that is not there; JSON and code mode have no other way to be undefined. */
+/**
+ * The issues that concern a value as a whole. If the input is undefined they mean that it is missing, because neither
+ * JSON nor code mode can send undefined in another way.
+ */
 const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 
 /** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
@@ -124,7 +129,10 @@ function innermost(schema: z.core.$ZodType): z.core.$ZodType {
 
 const integer = /^-?(0|[1-9][0-9]{0,15})$/;
 
-/** Reads the strings of a URL as the types their schema declares; what does not read stays a string and fails there. */
+/**
+ * Converts the strings of a URL to the types that the schema declares. A string that cannot be converted stays a
+ * string, and the schema refuses it.
+ */
 export function fromStrings(shape: z.ZodObject, strings: URLSearchParams): Record<string, unknown> {
   const read = (name: string, value: string): unknown => {
     const schema = Object.hasOwn(shape.shape, name) ? innermost(shape.shape[name]) : undefined;

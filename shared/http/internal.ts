@@ -10,15 +10,18 @@ import { runtime } from "./runtime.ts";
 export type SideDoorWork = { table: Table; log: Log; now: () => Date };
 
 type SideDoor = {
-  /** What the log calls it. */
+  /** Its name in the log. */
   name: string;
-  /** What to answer, and what of it to log. */
+  /** Makes the answer, and the fields of it to log. */
   answer: (event: APIGatewayProxyEventV2, work: SideDoorWork) => Promise<{ response: Response; fields: LogFields }>;
-  /** What to answer instead of what `answer` throws. */
+  /** Makes the answer to an error that `answer` threw. */
   failure: (error: unknown, requestId: string, log: Log) => Response;
 };
 
-/** The Lambda handler of a path that is no function of the API: other servers ask, with a credential of their own. */
+/**
+ * The Lambda handler of a path that is not part of the public API. Other servers call it with a credential of their
+ * own.
+ */
 export const sideDoor =
   ({ name, answer, failure }: SideDoor) =>
   async (event: APIGatewayProxyEventV2): Promise<Response> => {

@@ -11,15 +11,18 @@ import { answerOf, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Context, Located, Route } from "./route.ts";
 
-/** What a way in (REST, code mode) brings to every call: who is asking, from where, and what the call may use. */
+/**
+ * The context that an entry point (REST, code mode) gives to every call: the caller, the caller's address, and the
+ * services that the call may use.
+ */
 export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
   table: Table;
   authenticate: () => Promise<Principal>;
   /** Charges the caller's rate limit; 429 when there is no room. */
   charge: (what: Charge) => Promise<void>;
-  /** Whether calls of the default class are paid for already, as a program's are by its score. */
+  /** Whether calls of the default class are paid for already. A program pays for its calls by its score. */
   paid?: boolean;
-  /** Why nothing may be changed for now; undefined while everything may. */
+  /** The reason why nothing can be changed at present; undefined if changes are allowed. */
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
@@ -28,20 +31,20 @@ export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
 export type Outcome = {
   input: ParsedInput;
   output: unknown;
-  /** The answer was stored by an earlier request with the same idempotency key. */
+  /** Whether the answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** What the caller may do in the account of the path. */
+  /** The caller's permissions in the account of the path. */
   permissions: Permissions;
 };
 
 /**
- * Runs one route, from any door: authenticate (401), charge the rate limit (429), parse (422), authorize
- * (403, 404), replay or run, shape the output. Only what the output schema declares can leave.
+ * Runs one route for any entry point: authenticate (401), charge the rate limit (429), parse (422), authorize (403,
+ * 404), replay or run, shape the output. Only what the output schema declares is sent.
  */
 export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
-  // Who sends a program is known, and charged for all of its calls.
+  // The sender of a program is authenticated, and is charged for all of its calls.
   const principal = route.public && door.paid !== true ? stranger(door) : await door.authenticate();
-  // At the same time: a caller far from the limit does not wait for it.
+  // Both run at the same time, so that a caller far from the limit does not wait for it.
   const [charged, decided] = await Promise.allSettled([
     chargeFor(route, raw, principal, door),
     decide(route, raw, principal, door.table),
@@ -64,7 +67,10 @@ export async function invoke(route: Route, raw: RawInput, door: Door): Promise<O
   return { input, output, replayed: false, permissions };
 }
 
-/** 412 for a condition on a resource that has no entity tag: nothing is done as if it held (RFC 9110 §13.1.1). */
+/**
+ * Throws 412 for an `If-Match` on a resource that has no entity tag, because the request must not run as if the
+ * condition held (RFC 9110 §13.1.1).
+ */
 export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick<RawInput, "headers">): void {
   if (etag || headers?.["if-match"] === undefined) return;
   throw new Problem("precondition_failed", "Nothing was done: `If-Match` is not honoured here. Leave the header out.");
@@ -73,9 +79,9 @@ export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick
 const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**
- * A call of a program that was sent again, and is refused now, may have had its effect the first time: on what it, or a
- * later call of the program, has deleted since. Who may still do such things, where the thing was, is then answered with
- * what is stored.
+ * Answers a call of a program that was sent again and is refused this time. The call may have had its effect the first
+ * time, and this call or a later one may have deleted its resource since. If the caller still has the permission in the
+ * scopes of the resource, the answer is the stored one; otherwise the refusal stands.
  */
 async function refusedOrDone(
   route: Route,
@@ -94,7 +100,7 @@ async function refusedOrDone(
   return { input, output: done.replay, replayed: true, permissions };
 }
 
-/** Whoever calls a public route over REST: nobody in particular, told apart by their address for the rate limit. */
+/** The principal for a caller of a public route over REST. The rate limit tells such callers apart by their network. */
 const stranger = ({ sourceIp = "" }: Door): Principal => ({
   type: "user",
   id: `ip/${networkOf(sourceIp)}`,
@@ -148,7 +154,7 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
   return { principal, permissions, requestId, table, commit, answer, keyId, ifMatch, log, now, address };
 }
 
-/** Who changes something. A stranger's address is nobody's business: the account's members read who did what. */
+/** The author of a change. It leaves out a stranger's address, because the members of the account can read it. */
 function authorOf(route: Route, { type, id, email }: Principal, { requestId, sourceIp, userAgent }: Door): Author {
   const action = route.name;
   if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
@@ -174,13 +180,13 @@ async function run(
     }
     return route.output.parse(result);
   } catch (error) {
-    // What was done in part is not for another request with this key to go on with.
+    // Another request with this key must not continue what this one did in part.
     const isInPart = route.resumes && !isRefusal(error);
     await (isInPart ? claim?.lapse() : claim?.release());
     throw error;
   }
 }
 
-/** Whether nothing was done, as the request cannot be done. */
+/** Whether the error says that the request cannot be done, so that nothing was done. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof InvalidInput || (error instanceof Problem && error.status < 500);

@@ -9,8 +9,10 @@ const limitBytes = 1_048_576;
 type Sent = Pick<APIGatewayProxyEventV2, "headers" | "isBase64Encoded"> & { body: string };
 
 /**
- * The text of a JSON body, from its bytes. 413 over 1 MiB; 415 for a content coding or a charset that is not UTF-8;
- * 400 for bytes that are not UTF-8 (RFC 8259 §8.1).
+ * Decodes the text of a JSON body. Throws:
+ * - 413 for more than 1 MiB;
+ * - 415 for a content coding, or a charset that is not UTF-8;
+ * - 400 for bytes that are not UTF-8 (RFC 8259 §8.1).
  */
 export function textOf({ body, isBase64Encoded, headers }: Sent): string {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
@@ -33,13 +35,16 @@ export function textOf({ body, isBase64Encoded, headers }: Sent): string {
 const notUtf8 = (): Problem => new Problem("malformed_json", "The body is not UTF-8, as JSON has to be.");
 
 /**
- * API Gateway hands JSON on as text, with U+FFFD where bytes were not UTF-8: the text is then of another length than
- * the request was.
+ * Whether API Gateway replaced bytes that are not UTF-8. It passes JSON on as text with U+FFFD in their place, so that
+ * the length of the text differs from that of the request.
  */
 const isReplaced = (text: string, bytes: number, contentLength: string | undefined): boolean =>
   text.includes("\ufffd") && contentLength !== undefined && Number(contentLength) !== bytes;
 
-/** RFC 9110 §8.4, §12.5.3: the answer says that a body comes as it is. */
+/**
+ * Throws 415 for a body in a content coding. The answer says that only plain bodies are accepted (RFC 9110 §8.4,
+ * §12.5.3).
+ */
 function checkCoding(field = "identity"): void {
   if (field.split(",").every((coding) => ["", "identity"].includes(coding.trim().toLowerCase()))) return;
   throw new Problem("unsupported_media_type", "Send the body as it is, without a `Content-Encoding`.", {
@@ -53,21 +58,21 @@ function checkCharset(mediaType = ""): void {
   throw new Problem("unsupported_media_type", "Send the body in UTF-8: no other `charset` is read.");
 }
 
-/** A string, a number, or a sign of a JSON text; white space and words are passed over. */
+/** A string, a number or a punctuation mark of a JSON text. White space and words are skipped. */
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
-/** Only a text with a long number, or one with an exponent, has to be looked at. */
+/** Only a text with a long number or an exponent can contain a number that does not fit. */
 const suspicious = /\d[\d.]{15}|\d[eE]/;
 const shownErrors = 100;
 const shownLevels = 30;
 
 /**
- * Refuses numbers that are JSON but that a double does not hold as they are written (RFC 7493 §2.2), each with its
- * place. `text` is valid JSON, nested as deep as it likes.
+ * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), each with its place. `text` is
+ * valid JSON of any depth.
  */
 export function checkFit(text: string): void {
   if (!suspicious.test(text)) return;
   const errors: ValidationError[] = [];
-  /** Undefined in an object whose next member has no name yet. */
+  /** The path to the current value. A step is undefined in an object whose next member's name is still to come. */
   const path: (string | number | undefined)[] = [];
   let name = "";
   for (const [word] of text.matchAll(token)) {

@@ -18,27 +18,30 @@ import { metadataUrlOf } from "./protected-resource.ts";
 import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
-/** A request whose body is parsed already; undefined when there was none. */
+/** A request whose body is already parsed; the body is undefined if there was none. */
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
-/** One request while it is served; middy carries it where Lambda's context would be. */
+/** The state of one request. Middy carries it in place of Lambda's context. */
 type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal; rate?: RateState };
 
 type LambdaOptions = {
-  /** Takes requests without a credential. */
+  /** Accepts requests without a credential. */
   public?: boolean;
-  /** Throws for a request that is refused whoever it is from. */
+  /** Throws for a request that is refused no matter who sends it. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
-  /** Throws for the text of a body that is JSON and yet refused. */
+  /** Throws for a body that is valid JSON but is refused. */
   checkBody?: (text: string) => void;
-  /** The answer to a failure where a protocol has its own; undefined where it has none. */
+  /** Makes the answer to a failure in a protocol's own form; undefined for the usual form. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
 };
 
 /**
- * A Lambda handler around `answer`, by the only middy chain: authentication unless it is public, body (size, media type, JSON),
- * the answer, whatever is thrown shaped for the caller, headers, and one log line.
+ * Wraps `answer` in a Lambda handler, by the only middy chain:
+ * - authenticates, unless the handler is public;
+ * - parses the body (size, media type, JSON) and calls `answer`;
+ * - turns every error into an answer for the caller;
+ * - sets the headers and writes one log line.
  */
 export function lambda(
   name: string,
@@ -58,7 +61,7 @@ export function lambda(
         parseBody?.(run as never);
         options.checkBody?.(text);
       } catch (error) {
-        // What cannot be read counts like any other request.
+        // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
         const principalId = run.context.principal?.id;
         if (principalId !== undefined) await run.context.door.charge({ principalId, class: "default", cost: 1 });
         throw error;
@@ -118,7 +121,10 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
   return call;
 }
 
-/** Problems and invalid input as they are; anything else is logged and leaves as `internal`. */
+/**
+ * The failure that the caller sees. Problems and invalid input stay as they are, errors of the body parser are
+ * translated, and any other error is logged and becomes `internal`.
+ */
 function meantForCaller(error: unknown, { door }: Call): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error;
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
@@ -131,7 +137,10 @@ function meantForCaller(error: unknown, { door }: Call): Problem | InvalidInput 
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
-/** The body parser refuses members that could reach an object's prototype. */
+/**
+ * The error for a member that could reach an object's prototype, which the body parser refuses; undefined for other
+ * errors.
+ */
 function forbiddenKey(error: unknown): InvalidInput | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;

@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 import type { APIGatewayProxyStructuredResultV2 as Response } from "aws-lambda";
 
-/** One element of a field in which a client says what it prefers, with its weight: 0 is what it does not take. */
+/** One element of a field with a client's preferences, and its weight. A weight of 0 refuses the value. */
 type Preference = { value: string; weight: number };
 
 const weightOf = (parameters: readonly string[]): number => {
@@ -13,7 +13,10 @@ const weightOf = (parameters: readonly string[]): number => {
   return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight) : 0;
 };
 
-/** The elements of `Accept` or `Accept-Encoding` with their weights (RFC 9110 §12.4.2), in lower case; one with a weight that is none counts as refused. */
+/**
+ * Parses the elements of `Accept` or `Accept-Encoding` with their weights (RFC 9110 §12.4.2), in lower case. An element
+ * with an invalid weight counts as refused.
+ */
 const preferencesIn = (field: string): Preference[] =>
   field.split(",").flatMap((element) => {
     const [value = "", ...parameters] = element.split(";");
@@ -21,17 +24,20 @@ const preferencesIn = (field: string): Preference[] =>
     return name === "" ? [] : [{ value: name, weight: weightOf(parameters) }];
   });
 
-/** The weight that an `Accept` gives a media type, by the most specific range that has it (RFC 9110 §12.5.1); 1 without one. */
+/**
+ * The weight that an `Accept` gives a media type, by the most specific range that matches (RFC 9110 §12.5.1); 1 if the
+ * field is empty.
+ */
 export function weightOfType(accept: string, type: string): number {
   const preferences = preferencesIn(accept);
   return preferences.length === 0 ? 1 : (weightFor(preferences, [type, `${type.split("/")[0]}/*`, "*/*"]) ?? 0);
 }
 
-/** The weight of the first of these names that a field lists; undefined where it lists none of them. */
+/** The weight of the first of `names` that the field lists; undefined if it lists none of them. */
 const weightFor = (preferences: readonly Preference[], names: readonly string[]): number | undefined =>
   names.map((name) => preferences.find(({ value }) => value === name)?.weight).find((weight) => weight !== undefined);
 
-/** Less than this travels in one packet anyway. */
+/** A smaller body fits into one packet anyway. */
 const smallestBytes = 1_024;
 
 const compressible = /^(?:text\/|application\/(?:[\w.-]+\+)?json\b|image\/svg)/;
@@ -46,7 +52,10 @@ const encoders: Record<Coding, (body: string) => Buffer> = {
   gzip: (body) => gzipSync(body),
 };
 
-/** The coding that an `Accept-Encoding` prefers (RFC 9110 §12.5.3), `br` where it likes both the same; undefined for none. */
+/**
+ * The coding that an `Accept-Encoding` prefers (RFC 9110 §12.5.3), `br` if it gives both the same weight; undefined for
+ * none.
+ */
 export function codingFor(accepted: string): Coding | undefined {
   const preferences = preferencesIn(accepted);
   const weightOf = (name: string): number => weightFor(preferences, [name, "*"]) ?? 0;
@@ -56,9 +65,10 @@ export function codingFor(accepted: string): Coding | undefined {
 }
 
 /**
- * The answer in the content coding that is asked for, when it is text of more than 1 KiB. Its entity tag stays as it is:
- * it names the state of a resource, whatever the coding. Secrets are compressed like the rest: what is sent beside one
- * to guess it by the length of the answer (BREACH) needs it sent again and again, and it is shown once.
+ * Compresses an answer in the content coding that the client asks for, if it is text of more than 1 KiB.
+ * - The entity tag stays the same: it names the state of a resource, whatever the coding.
+ * - Secrets are compressed like the rest. To guess a secret by the length of answers (BREACH), somebody needs it sent
+ *   again and again, but a secret is sent only once.
  */
 export function compressed(response: Response, accepted = ""): Response {
   const { headers = {}, body, isBase64Encoded = false } = response;

@@ -21,8 +21,8 @@ export const json = (statusCode: number, body: unknown, headers: Record<string, 
 });
 
 /**
- * The answer as it leaves: with the request id and the security headers it did not set itself, compressed where the
- * client asks for that. To HEAD it is the same; the gateway sends no body (RFC 9110 §9.3.2).
+ * Completes an answer: adds the request id and the security headers that it does not set itself, and compresses it if
+ * the client asks for that. The answer to HEAD is the same; the gateway sends no body (RFC 9110 §9.3.2).
  */
 export const sealed = (response: Response, event: APIGatewayProxyEventV2): Response =>
   compressed(
@@ -39,8 +39,8 @@ export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2)
 }
 
 /**
- * A failure as the caller sees it: the specified body for invalid input, RFC 9457 for every other one. `challenge` is
- * what a 401 asks for.
+ * The answer to a failure: the specified body for invalid input, RFC 9457 for every other one. `challenge` is the
+ * `WWW-Authenticate` field of a 401.
  */
 export function failureResponse(
   failure: Problem | InvalidInput,
@@ -64,8 +64,8 @@ function headersOf({ status, extras }: Problem, challenge: string): Record<strin
 }
 
 /**
- * What a 401 asks for. RFC 6750 §3: a request without a credential gets no error code. RFC 9728 §5.1: `metadataUrl`
- * says who issues tokens.
+ * The `WWW-Authenticate` field of a 401. A request without a credential gets no error code (RFC 6750 §3). `metadataUrl`
+ * leads to the issuers of tokens (RFC 9728 §5.1).
  */
 export const bearerChallenge = (given: { hadCredential?: boolean; metadataUrl?: string } = {}): string =>
   [
@@ -74,10 +74,13 @@ export const bearerChallenge = (given: { hadCredential?: boolean; metadataUrl?: 
     ...(given.metadataUrl === undefined ? [] : [`resource_metadata="${given.metadataUrl}"`]),
   ].join(", ");
 
-/** Where somebody begins who comes without knowing a page. */
+/** The page to which the root redirects. */
 const firstPage = "/docs/overview";
 
-/** Leads a person from the root, and from a page's address with a slash behind it, to a page; undefined for every other request. */
+/**
+ * Redirects to a page from the root, and from the page's address with a slash behind it; undefined for every other
+ * request.
+ */
 export function pageInstead({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;
   const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/[a-z0-9-]+)?)\/$/.exec(rawPath)?.[1];

@@ -25,7 +25,7 @@ export const http = (route: Route): Handler =>
     { public: route.public, checkBody: checkFit },
   );
 
-/** The members of a query string; 400 for escapes that are no UTF-8. A second `?` belongs to the first name. */
+/** Parses a query string. Throws 400 for an escape that is not UTF-8. A second `?` belongs to the first name. */
 function queryOf(raw: string): URLSearchParams {
   try {
     decodeURIComponent(raw);
@@ -36,17 +36,17 @@ function queryOf(raw: string): URLSearchParams {
   return new URLSearchParams(`?${raw}`);
 }
 
-/** Whether a request without a body is as good as one with an empty object. */
+/** Whether a request without a body is treated like one with an empty object. */
 const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
 
 type Headers = Record<string, string | undefined>;
 type Fields = Record<string, string>;
 
-/** Whether a request would rather have JSON than the file (RFC 9110 §12.5.1); who takes neither gets the file. */
+/** Whether a request prefers JSON to the file (RFC 9110 §12.5.1). A request that accepts neither gets the file. */
 const prefersJson = ({ accept = "" }: Headers, type: string): boolean =>
   weightOfType(accept, "application/json") > weightOfType(accept, type);
 
-/** The answer as a file, where the route has one and the request does not prefer JSON. */
+/** The answer as a file; undefined if the route has no file or the request prefers JSON. */
 function asFile({ file, status }: Route, output: unknown, sent: Headers, headers: Fields): Response | undefined {
   const made = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
   if (!file || !made) return undefined;
@@ -79,7 +79,7 @@ function respond(route: Route, { input, output, replayed }: Outcome, sent: Heade
   return asFile(route, output, sent, headers) ?? json(isLater ? 202 : route.status, output, headers);
 }
 
-/** Fills a path template with the members of the path and of what was created. */
+/** Fills a path template with the members of the path and of the output. */
 function fill(template: string, params: Record<string, unknown>, output: unknown): string {
   const members: Record<string, unknown> = { ...params, ...(output as Record<string, unknown>) };
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(members[name])));

@@ -13,51 +13,60 @@ import type { Reader } from "../table/table.ts";
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /**
- * What of the outside world a function may need (shared/providers); `mail` sends mail to people, `mail_servers` tells
- * the deployment's mail servers from others.
+ * The external services that a function may use (shared/providers). `mail` sends mail to people; `mail_servers`
+ * recognizes the deployment's own mail servers.
  */
 export type Port = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
-/** A thing that the input names, as it is stored, and what contains it (itself first), for grants narrowed to that. */
+/** A stored resource that the input names, with its scopes (itself first), to which grants can be narrowed. */
 export type Located<T> = {
   id: string;
   scopes: Scope[];
   thing: T;
-  /** The account it is of, where the path does not say; a public route finds nothing that has none. */
+  /**
+   * The account of the resource, if the path does not name it. A public route needs it: without it the resource is
+   * missing.
+   */
   accountId?: string;
 };
 
-/** How the input names the thing a route is about. */
+/** How the input names the resource of a route. */
 export type Subject<I, T> = {
-  /** Where the input names it. In the path, one that is missing or unseen is a 404; elsewhere a 422 at that place. */
+  /**
+   * The place in the input. A missing or unseen resource is a 404 if the path names it, and otherwise a 422 at that
+   * place.
+   */
   at: "path" | readonly string[] | ((input: I) => readonly string[]);
-  /** The kinds of its scopes: a grant that is narrowed to something else never suffices. */
+  /** The types of its scopes. A grant that is narrowed to another type is never enough. */
   within: readonly ResourceType[];
-  /** Undefined when the account has no such thing, or the input names none. */
+  /** Finds the resource; undefined if the account does not have it, or the input names none. */
   find: (input: I, table: Reader) => Promise<Located<T> | undefined>;
-  /** What is told where one is missing that is not in the path. */
+  /** The message for a missing resource that is not named by the path. */
   missing?: string;
 };
 
-/** What `run` gets beside its parsed input. */
+/** The second argument of `run`, beside its parsed input. */
 export type Context = {
   principal: Principal;
-  /** What the principal may do in the account of the path; nothing where the path has none. */
+  /** The principal's permissions in the account of the path; none if the path has no account. */
   permissions: Permissions;
   requestId: string;
   table: Reader;
-  /** The one way to write: whoever changes something says what, and it is recorded with it. */
+  /** The only way to write. Every change is recorded together with its writes. */
   commit: Commit;
   /**
-   * An answer that says more than the transaction's value could, as what was begun by it has gone on since: it is
-   * what an idempotency key answers with from now on.
+   * Replaces the answer that is stored for the idempotency key, if the work went on after the transaction and the
+   * answer can say more than its value.
    */
   answer: <T>(value: T) => Promise<T>;
-  /** What the request goes by, when it has an idempotency key: the same each time it is sent until it has an answer. */
+  /**
+   * The id of a request with an idempotency key. It stays the same each time the request is sent until it has an
+   * answer.
+   */
   keyId?: string | undefined;
-  /** Where the API is reached by this caller, without a slash at its end: for addresses in the answer. */
+  /** The API's address for this caller, without a slash at its end, for addresses in the answer. */
   address?: string | undefined;
-  /** What the caller last saw of what it changes. `commit` honours it; who needs several transactions asks first. */
+  /** The caller's `If-Match` condition. `commit` checks it; a route with several transactions has to check it first. */
   ifMatch?: IfMatch | undefined;
   log: Log;
   now: () => Date;
@@ -79,59 +88,83 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   path: string;
   summary: string;
   description?: string;
-  /** What the caller must hold; null when being authenticated is enough, with the reason in `open`. */
+  /** The capability that the caller must hold; null if being authenticated is enough, with the reason in `open`. */
   capability: Capability | null;
   open?: string;
-  /** Whether its caller may change something by it, and so which grants on the table the Lambda of this route gets. */
+  /**
+   * Whether the caller can change something by it. This decides which rights on the table the Lambda of this route
+   * gets.
+   */
   access: "read" | "write";
   /**
-   * What the Lambda of this route may do with the table, where that is more than `access`: its caller only reads, and the
-   * product notes what it learns on the way.
+   * The right on the table that the Lambda of this route needs beyond `access`: its caller only reads, but the function
+   * stores what it learns on the way.
    */
   grants?: "write";
   params?: P;
   query?: Q;
   body?: B;
-  /** The status of success, 200 if not said. */
+  /** The status of success; 200 by default. */
   status?: 200 | 201 | 202;
   output: O;
-  /** The answer as a file of another media type, unless the request prefers JSON; undefined when this one has none. */
+  /**
+   * The answer as a file of another media type, unless the request prefers JSON. `of` returns undefined for an answer
+   * without a file.
+   */
   file?: AnswerFile;
-  /** What is done after the answer, which is then a 202: whether that is so, and where it is read how that goes on. */
+  /**
+   * Work that goes on after the answer, which is then a 202. `is` says whether it does, and `location` where its
+   * progress can be read.
+   */
   later?: AnswerLater;
-  /** Where the created thing is read, with members of the output in braces. */
+  /** The path of the created resource, with members of the output in braces. */
   location?: string;
-  /** The members of the answer that are secrets: an answer that has one shows it this once, and is never stored. */
+  /** The members of the answer that are secrets. An answer with one of them is shown only once, and is never stored. */
   shownOnce?: readonly (keyof z.output<O> & string)[];
   /**
-   * Whether code mode may store the answer, for a while, in a session or for a repeat; true if not said. False for what is
-   * handed out for a short time, such as signed addresses.
+   * Whether code mode may store the answer for a while, in a session or for a repeated request; true by default. False
+   * for answers that are valid for a short time, such as signed addresses.
    */
   kept?: boolean;
-  /** Takes several transactions: what is cut off may be done in part, and the same request sent again does the rest. */
+  /**
+   * Takes several transactions. An interrupted request may be done in part, and the same request sent again does the
+   * rest.
+   */
   resumes?: boolean;
-  /** Computes much: its Lambda gets a whole processor, and as long as the gateway waits. */
+  /** Computes much. Its Lambda gets a whole processor, and the longest time that the gateway waits. */
   heavy?: boolean;
-  /** The kind whose entity tag GET and PATCH answer, and all honour `If-Match` by; without it that field is refused. */
+  /**
+   * The kind whose entity tag GET and PATCH send, and by which all methods honour `If-Match`; without it that field is
+   * refused.
+   */
   etag?: Own;
-  /** How often it may be called; `default` if not said. */
+  /** The class of rate limit; `default` if not given. */
   limit?: LimitClass;
-  /** What the Lambda of this route uses beside the table: `secrets` seals and opens, `files` signs addresses. */
+  /**
+   * The services that the Lambda of this route uses beside the table: `secrets` encrypts and decrypts, `files` signs
+   * addresses.
+   */
   uses?: readonly Port[];
-  /** Whether it takes no credential at all over REST; `open` says why. What it does is not its caller's doing. */
+  /**
+   * Whether it needs no credential over REST; `open` says why. Its changes are recorded as the system's, not as the
+   * caller's.
+   */
   public?: boolean;
-  /** Whether a suspended account may still do it: what makes it active again. */
+  /** Whether a suspended account may still call it, because it makes the account active again. */
   whileSuspended?: boolean;
   /** The problem codes `run` itself may answer with. */
   problems?: readonly ProblemCode[];
-  /** In code mode the body's members are arguments like the others, or are in one named `payload`, with the account's id. */
+  /**
+   * How code mode passes the body: its members as arguments like the others, or all in one argument named `payload`,
+   * together with the account's id.
+   */
   codeArguments?: "flat" | "payload";
   /**
-   * What a grant may be narrowed to and still suffice: the things that contain (or are) what the path
-   * names, or `visible` when `run` itself narrows its answer to what the principal may see.
+   * The scopes to which a grant can be narrowed and still be enough: those of the resource in the path, or `visible` if
+   * `run` itself narrows its answer to what the principal may see.
    */
   scope?: "visible" | ((params: z.output<P>) => Scope[]);
-  /** The one thing the route is about, found before it is decided who may: `run` gets it as `found`. */
+  /** The resource of the route, found before authorization. `run` gets it as `found`. */
   subject?: Subject<Input<P, Q, B>, T>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 };
@@ -139,7 +172,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
 const Nothing = z.strictObject({});
 type Nothing = typeof Nothing;
 
-/** What deletions and revocations answer. */
+/** The answer of deletions and revocations. */
 export const Empty = z.strictObject({}).meta({ id: "Empty", description: "Nothing: it is done." });
 
 /** A route as everything else sees it: the declaration with its defaults filled in. */

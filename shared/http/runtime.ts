@@ -14,7 +14,9 @@ export type Runtime = {
 
 let current: Runtime | undefined;
 
-/** What lives as long as the process: made from the environment at the first request, not at import. */
+/**
+ * The objects that live as long as the process. They are made from the environment at the first request, not at import.
+ */
 export function runtime(): Runtime {
   if (!current) {
     const env = readEnvironment(process.env);

@@ -4,14 +4,14 @@ import type { Route } from "./route.ts";
 
 type Showing = Pick<Route, "shownOnce">;
 
-/** Whether this answer of the route holds a secret: a member of those that are shown only once is there. */
+/** Whether this answer of the route contains one of the members that are shown only once. */
 export function holdsSecret({ shownOnce }: Showing, answer: unknown): boolean {
   if (typeof answer !== "object" || answer === null) return false;
   const members = new Map<string, unknown>(Object.entries(answer));
   return shownOnce.some((name) => (members.get(name) ?? null) !== null);
 }
 
-/** Whether some answer of the route holds no secret, and so is stored for a repeat. */
+/** Whether the route has answers without secrets, which are stored for repeated requests. */
 export function mayReplay({ shownOnce, output }: Pick<Route, "shownOnce" | "output">): boolean {
   if (!(output instanceof z.ZodObject)) return shownOnce.length === 0;
   const { shape } = output;

@@ -18,7 +18,7 @@ const types: Record<string, string> = {
 
 const nameOf = (type: string): string => types[type] ?? `a value of the type ${type}`;
 
-/** What was given instead, where that is of another type. */
+/** Names the type that was given, if it differs from the expected one. */
 function not({ input, expected }: { input?: unknown; expected: string }): string {
   const given = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
   const isOther = given in types && nameOf(given) !== nameOf(expected) && !(given === "number" && expected === "int");
@@ -34,7 +34,7 @@ const formats: Record<string, string> = {
 
 type Bound = { origin: string; limit: number | bigint; inclusive?: boolean | undefined };
 
-/** What must be counted: characters of a text, items of a list, members of an object; a number is compared itself. */
+/** The unit in which a size is counted, by the type of the value. A number has none: its value is compared. */
 const units: Record<string, string> = {
   string: "character",
   array: "item",
@@ -53,7 +53,10 @@ const shownKeys = 20;
 const listed = (values: readonly unknown[]): string =>
   values.length === 1 ? `Write ${String(values[0])}` : `Write one of ${values.map(String).join(", ")}`;
 
-/** What is wrong with a value that may be one of several things: by the one whose type it has, if there is one. */
+/**
+ * The message for a value that may be one of several things. If the value has the type of one option, it is that
+ * option's message; otherwise it lists the types.
+ */
 function among(options: readonly (readonly z.core.$ZodIssue[])[]): string {
   const firsts = options.flatMap(([first]) => first ?? []);
   const ofType = firsts.find(({ code, path }) => code !== "invalid_type" || path.length > 0);
@@ -63,8 +66,9 @@ function among(options: readonly (readonly z.core.$ZodIssue[])[]): string {
 }
 
 /**
- * What is wrong with a value, as a sentence for a person without its period, for every schema that has no words of its own: an
- * error map of zod. Patterns have none: a schema with a pattern says what is to be written.
+ * An error map of zod, for every schema without a message of its own: it says what is wrong with a value, as a sentence
+ * for a person without its period. A schema with a pattern needs its own message, because this one cannot describe the
+ * pattern.
  */
 export function inWords(issue: Issue): string {
   switch (issue.code) {

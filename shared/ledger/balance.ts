@@ -5,15 +5,15 @@ import { exact, type Amount } from "./movement.ts";
 const Total = z.int().min(0);
 
 /**
- * What one account of a ledger holds. Posted totals only grow: each is the sum of the account's entries on
- * that side. Pending totals are what holds have reserved and not resolved.
+ * The totals of one account of a ledger. Posted totals only grow: each is the sum of the account's entries on that
+ * side. Pending totals are what unresolved holds have reserved.
  */
 export const Balance = z.object({
   debits_posted: Total,
   credits_posted: Total,
   debits_pending: Total,
   credits_pending: Total,
-  /** How many entries there are; the next one gets this ordinal. */
+  /** The number of entries, and so the ordinal of the next one. */
   entries: Total,
   version: z.int(),
 });
@@ -28,13 +28,16 @@ export const emptyBalance: Balance = {
   version: 0,
 };
 
-/** What the entries add up to, credits minus debits. */
+/** The sum of all entries: credits minus debits. */
 export const postedOf = ({ credits_posted, debits_posted }: Balance): number => credits_posted - debits_posted;
 
-/** What may still be debited from an account that must not be overdrawn: posted, less what holds have reserved. */
+/**
+ * The amount that may still be debited from an account that must not be overdrawn: posted, less what holds have
+ * reserved.
+ */
 export const availableOf = (balance: Balance): number => postedOf(balance) - balance.debits_pending;
 
-/** The balance with its totals moved. */
+/** Adds amounts to the totals of a balance. */
 export function moved(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
   const next = { ...balance };
   for (const [name, amount] of Object.entries(by) as [keyof Balance, number][]) next[name] = exact(next[name] + amount);

@@ -9,22 +9,22 @@ import {
   requireAmount,
 } from "./movement.ts";
 
-/** What operations work on: what was read, and what became of it. Versions stay as they were read. */
+/** The data that operations work on: what was read, with their changes. Versions stay as they were read. */
 export type Book = {
   /** Accounts whose debits, pending ones included, must not exceed their credits. */
   limited: readonly string[];
   at: string;
-  /** Asked once for each movement that begins: what to keep as its `reference`. */
+  /** Called once for each new movement, to get its `reference`. */
   referenceOf: (id: string) => string | undefined;
   balances: Map<string, Balance>;
   movements: Map<string, StoredMovement | undefined>;
   entries: Entry[];
-  /** The accounts and movements that changed. */
+  /** The accounts that changed (`touched`), and the movements that changed (`settled`). */
   touched: Set<string>;
   settled: Set<string>;
 };
 
-/** Does one operation to a book. Throws `Overdrawn` and `MovementConflict`, and leaves the book of no use then. */
+/** Applies one operation to a book. Throws `Overdrawn` and `MovementConflict`; the book must not be used after that. */
 export function perform(book: Book, operation: Operation): Done {
   const entriesBefore = book.entries.length;
   const found = step(book, operation);
@@ -78,11 +78,14 @@ function begin(book: Book, operation: Extract<Operation, { kind: "transfer" | "h
 
 function requireSides(debit: string, credit: string): void {
   if (debit === credit) throw new RangeError("A movement is between two accounts.");
-  // It ends an account's name in the keys of its entries.
+  // A # ends the account's name in the keys of its entries.
   if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account has no # in it.");
 }
 
-/** Whether it is what was asked before. When a hold expires is not compared: a repeat is asked at another time. */
+/**
+ * Whether an operation repeats a known movement. The expiry of a hold is not compared, because a repeat is made at
+ * another time.
+ */
 const isSame = (known: StoredMovement, asked: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
   (["kind", "debit", "credit", "amount", "code"] as const).every((name) => known[name] === asked[name]);
 

@@ -5,7 +5,7 @@ import { availableOf, Balance, postedOf } from "./balance.ts";
 import { balanceKey, movementKey, readEntries, type Ledger } from "./ledger.ts";
 import { StoredMovement, type Entry } from "./movement.ts";
 
-/** What one look at a ledger came to; it is `unsettled` when the ledger did not keep still for it. */
+/** The result of checking a ledger. It is `unsettled` if the ledger kept changing during the check. */
 export type Checked = { problems: string[]; unsettled: boolean };
 
 type Balances = Map<string, Balance>;
@@ -13,9 +13,13 @@ type Balances = Map<string, Balance>;
 const looks = 3;
 
 /**
- * Whether the books of a ledger hold: debits are equal to credits, posted and pending, no limited account is overdrawn,
- * and the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of
- * a movement of that amount. What was read counts if no balance changed meanwhile, as every movement changes two.
+ * Checks the books of a ledger:
+ * - debits are equal to credits, posted and pending;
+ * - no limited account is overdrawn;
+ * - the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of a
+ *   movement of that amount.
+ *
+ * A problem counts only if no balance changed during the check. Every movement changes two balances.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<Checked> {
   for (let look = 0; look < looks; look++) {
@@ -58,7 +62,10 @@ async function problemsOf(table: Reader, ledger: Ledger, balances: Balances, win
   ];
 }
 
-/** What the table failed to tell says nothing of the books. */
+/**
+ * Turns an entry that cannot be parsed into undefined. Any other error is thrown, because a failure of the table says
+ * nothing about the books.
+ */
 function unreadable(error: unknown): undefined {
   if (!(error instanceof z.ZodError)) throw error;
 }

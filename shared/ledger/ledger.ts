@@ -34,9 +34,11 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
 });
 
 /**
- * The writes that do all the operations or none, in their order, and what came of each; for one transaction
- * with whatever belongs to them. Fails that transaction when anything it changes was changed meanwhile. Throws
- * `Overdrawn` for what was not covered at one moment since it was called, 503 `busy` when that cannot be said, and `MovementConflict` for an id used otherwise or a hold that is resolved otherwise.
+ * Plans operations, all or none of them, in their order, for one transaction with other writes. Returns the writes and
+ * the result of each operation. The transaction fails if anything it changes was changed meanwhile. Throws:
+ * - `Overdrawn` if the amount was not covered at some moment since the call;
+ * - 503 `busy` if that cannot be said;
+ * - `MovementConflict` if an id was used for another movement, or a hold is resolved otherwise.
  */
 export async function planOperations(
   table: Reader,
@@ -66,9 +68,9 @@ const newBook = ({ balances, movements, ...seen }: Seen): Book => ({
 const maxReads = 10;
 
 /**
- * What the operations are about. No condition of a write stands behind a refusal, and items are not read at one
- * moment: the very movement that is refused may have been made in between, and taken what it lacks. What reads
- * the same twice was so at every moment in between.
+ * Reads what the operations need. A refusal is not secured by a condition of a write, and the items are not read at one
+ * moment: the refused movement itself may have been made in between, and taken the missing amount. So a refusal counts
+ * only if two reads see the same versions, because then nothing changed between them.
  */
 async function look(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
   let seen = await read(table, ledger, operations, now);
@@ -93,7 +95,7 @@ function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | 
   }
 }
 
-/** Versions only grow: where they are the same, so is the rest. */
+/** The versions of everything that was read. Versions only grow, so if they are the same, so is the rest. */
 const versionsOf = ({ movements, balances }: Seen): string =>
   JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
 
@@ -119,7 +121,7 @@ const unless = (version: number): NonNullable<Write["if"]> => (version === 0 ? "
 const changed = <T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>) =>
   [...names].flatMap((name) => all.get(name) ?? []);
 
-/** What was not changed is not held on to: an operation found done before was done before. */
+/** The writes of what changed. The rest needs no condition: an operation that was found done stays done. */
 function writesOf(ledger: Ledger, { balances, movements, entries, touched, settled }: Book): Write[] {
   return [
     ...[...touched].flatMap((account): Write[] => {
@@ -137,7 +139,7 @@ function writesOf(ledger: Ledger, { balances, movements, entries, touched, settl
   ];
 }
 
-/** What an account holds. */
+/** Reads the balance of an account; an empty one if it has none. */
 export async function readBalance(table: Reader, ledger: Ledger, account: string): Promise<Balance> {
   return (await table.get(balanceKey(ledger, account), Balance)) ?? emptyBalance;
 }

@@ -4,19 +4,19 @@ const HoldStatus = z.enum(["pending", "captured", "voided", "expired"]);
 
 const amount = z.int().min(1);
 
-/** A movement as it is stored under its caller-made id: a transfer, or a hold with what became of it. */
+/** A movement as it is stored under the id that its caller made: a transfer, or a hold with its outcome. */
 export const StoredMovement = z.object({
   id: z.string(),
   kind: z.enum(["transfer", "hold"]),
   debit: z.string(),
   credit: z.string(),
   amount,
-  /** What it is for, in the words of whoever made it. */
+  /** The purpose, in the words of the caller. */
   code: z.string(),
-  /** Where whoever made it keeps more about it. */
+  /** Where the caller keeps more about the movement. */
   reference: z.string().optional(),
   at: z.string(),
-  /** Of a hold. */
+  /** The status and the three members below belong to holds only. */
   status: HoldStatus.optional(),
   captured: z.int().min(0).optional(),
   expires_at: z.string().optional(),
@@ -42,8 +42,8 @@ export type Entry = z.output<typeof Entry>;
 type Sides = { id: string; debit: string; credit: string; amount: number; code: string };
 
 /**
- * What can be asked of a ledger. The id of a transfer or hold is made by the caller and used once: asking
- * the same again changes nothing. A hold reserves; a capture posts it, whole or in part, and frees the rest.
+ * An operation on a ledger. The caller makes the id of a transfer or hold and uses it once; the same operation again
+ * changes nothing. A hold reserves an amount. A capture posts it, whole or in part, and frees the rest.
  */
 export type Operation =
   | ({ kind: "transfer" } & Sides)
@@ -52,10 +52,10 @@ export type Operation =
   | { kind: "void"; id: string }
   | { kind: "expire"; id: string };
 
-/** What came of an operation: done now with these entries, or found to be done before. */
+/** The result of an operation: done now with these entries, or done before (`existed`). */
 export type Done = { kind: Operation["kind"]; movement: StoredMovement; existed: boolean; entries: readonly Entry[] };
 
-/** An account that must not be overdrawn would be. */
+/** Thrown when an account that must not be overdrawn would be. */
 export class Overdrawn extends Error {
   readonly account: string;
   readonly available: number;
@@ -66,18 +66,18 @@ export class Overdrawn extends Error {
   }
 }
 
-/** The id was used for another movement, or the hold was resolved otherwise, or there is none. */
+/** Thrown when an id was used for another movement, a hold was resolved otherwise, or there is no such hold. */
 export class MovementConflict extends Error {}
 
 /** An amount in integer minor units of the ledger's one currency: cents, for one. */
 export type Amount = number;
 
-/** Throws unless it is a positive whole number that arithmetic is exact on. */
+/** Throws a RangeError unless the amount is a positive whole number with which arithmetic is exact. */
 export function requireAmount(amount: Amount): void {
   if (!Number.isSafeInteger(amount) || amount <= 0) throw new RangeError(`${amount} is not an amount of money.`);
 }
 
-/** Throws unless a sum is still exact; returns it. */
+/** Returns a sum. Throws a RangeError if it is no longer exact. */
 export function exact(sum: number): number {
   if (!Number.isSafeInteger(sum)) throw new RangeError(`${sum} is more than can be added up exactly.`);
   return sum;

@@ -1,21 +1,21 @@
 import type { Limit } from "./classes.ts";
 
 /*
- * The generic cell rate algorithm (GCRA; ITU-T I.371): one number, the theoretical arrival time, says
- * how full a bucket is. A process takes some requests in advance while the caller is far from the limit,
- * so that most requests write nothing; what it took is charged already, so the limit holds.
+ * The generic cell rate algorithm (GCRA; ITU-T I.371): one number, the theoretical arrival time, says how full a bucket
+ * is. While the caller is far from the limit, a process charges some requests in advance, so that most requests write
+ * nothing. The limit holds all the same, because these requests are charged already.
  */
 
-/** What a process knows of one bucket. Times are milliseconds of the epoch. */
+/** The knowledge of a process about one bucket. Times are in milliseconds since 1970. */
 export type Bucket = {
   /** The theoretical arrival time as last seen in the table; 0 when never seen. */
   tat: number;
   /** Requests charged in advance, and until when they may be used. */
   leased: number;
   leasedUntil: number;
-  /** Requests let through that are not charged yet: the next write does. */
+  /** Requests that were let through but are not charged yet. The next write charges them. */
   owed: number;
-  /** The write under way; who asks meanwhile waits for what it brings. */
+  /** The write in progress. Other requests wait for its result. */
   writing?: Promise<unknown> | undefined;
 };
 
@@ -25,47 +25,53 @@ const leaseMs = 5_000;
 
 const intervalMs = ({ perMinute }: Limit): number => 60_000 / perMinute;
 
-/** How much the arrival time moves for `cost`. */
+/** The number of milliseconds by which `cost` moves the arrival time. */
 export const costMs = (limit: Limit, cost: number): number => cost * intervalMs(limit);
 
-/** The arrival time as it would be if what is owed had been charged when it was let through. */
+/** The arrival time as if the owed requests had been charged when they were let through. */
 const arrivalOf = ({ tat, owed }: Bucket, limit: Limit): number => tat + costMs(limit, owed);
 
-/** What was taken in advance and may still be used. */
+/** The number of requests charged in advance that can still be used. */
 const leasedOf = ({ leased, leasedUntil }: Bucket, now: number): number => (now < leasedUntil ? leased : 0);
 
-/** In how many milliseconds the bucket is empty, without what was taken in advance: that can still be used. */
+/**
+ * The milliseconds until the bucket is empty, not counting the requests charged in advance, because they can still be
+ * used.
+ */
 const fillMs = (bucket: Bucket, limit: Limit, now: number): number =>
   Math.max(0, arrivalOf(bucket, limit) - now - costMs(limit, leasedOf(bucket, now)));
 
-/** How many requests there is room for now, those taken in advance included. */
+/** The number of requests for which there is room now, including those charged in advance. */
 export const remaining = (bucket: Bucket, limit: Limit, now: number): number =>
   Math.max(0, Math.floor(limit.burst - fillMs(bucket, limit, now) / intervalMs(limit)));
 
-/** In how many seconds the whole burst is there again; one request above the burst fills more than it. */
+/**
+ * The seconds until the whole burst is available again. A request of more than the burst makes this longer than the
+ * window.
+ */
 export const secondsUntilFull = (bucket: Bucket, limit: Limit, now: number): number =>
   Math.ceil(fillMs(bucket, limit, now) / 1000);
 
-/** Takes `cost` from what was charged in advance; false when there is not enough. */
+/** Uses `cost` of the requests charged in advance; false if there are not enough. */
 export function takeLeased(bucket: Bucket, cost: number, now: number): boolean {
   if (now >= bucket.leasedUntil || bucket.leased < cost) return false;
   bucket.leased -= cost;
   return true;
 }
 
-/** Takes all that was charged in advance, and answers how much that is. */
+/** Uses all requests charged in advance, and returns their number. */
 export function takeAllLeased(bucket: Bucket): number {
   const { leased } = bucket;
   bucket.leased = 0;
   return leased;
 }
 
-/** What a request is to be charged, and how much of it the request has paid before that. */
+/** The charge for a request, and how much the request has paid before. */
 type Due = { cost: number; prepaid?: number };
 
 /**
- * What one write charges: the cost but for what was taken in advance, what is owed, and for a single request a few more
- * while half of the burst is left.
+ * The amount that one write charges: the cost without the part charged in advance, plus what is owed. For a single
+ * request it charges a few more in advance while half of the burst is left.
  */
 export function chargeOf(bucket: Bucket, limit: Limit, { cost }: Due, now: number): { total: number; ahead: number } {
   const isFar = cost === 1 && remaining(bucket, limit, now) > limit.burst / 2;
@@ -73,29 +79,33 @@ export function chargeOf(bucket: Bucket, limit: Limit, { cost }: Due, now: numbe
   return { total: cost - leasedOf(bucket, now) + ahead + bucket.owed, ahead };
 }
 
-/** The latest arrival time at which `cost` still fits; one above the burst needs a bucket with nothing in it but `own`. */
+/**
+ * The latest arrival time at which `cost` still fits. A cost above the burst needs a bucket that contains nothing but
+ * `own`.
+ */
 const latestOf = (limit: Limit, cost: number, own: number, now: number): number =>
   now + Math.max(limit.burst - cost, own) * intervalMs(limit);
 
-/** The latest arrival time at which a write may charge `total`, which is what `chargeOf` says. */
+/** The latest arrival time at which a write may charge `total`, the result of `chargeOf`. */
 export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, total: number, now: number): number =>
   latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
 
 /**
- * How long `cost` has to wait by what is known of the bucket; 0 when it may fit. Arrival times in the table only grow, so
- * who has to wait by an old one has to wait; a smaller cost may have room where a larger one has none.
+ * The milliseconds that `cost` has to wait by what is known of the bucket; 0 if it may fit. Arrival times in the table
+ * only grow, so a request that has to wait by an old one has to wait by the current one too. A smaller cost may fit
+ * where a larger one does not.
  */
 export const waitMs = (bucket: Bucket, limit: Limit, due: Due, now: number): number =>
   Math.max(0, arrivalOf(bucket, limit) - ceilingOf(bucket, limit, due, due.cost - leasedOf(bucket, now), now));
 
-/** Notes what the table says once it has charged, with `ahead` requests in advance. */
+/** Stores the arrival time that the table has after a charge, with `ahead` requests charged in advance. */
 export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
   Object.assign(bucket, { tat, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
 }
 
 /**
- * Decides from the arrival time that stood in the table when it refused to charge: true lets `cost` pass
- * and owes it.
+ * Decides by the arrival time in the table when the table has refused a charge. True lets `cost` pass, which is then
+ * owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
   bucket.tat = Math.max(bucket.tat, tat);

@@ -34,22 +34,22 @@ export const AccountLimits = z.object({
   classes: z.object(Object.fromEntries(limitClassNames.map((name) => [name, OwnLimit.optional()]))),
 });
 
-/** One request to charge: who asks, for what class of route, in which account, and how much it counts. */
+/** One request to charge: its principal, the class of its route, its account, and its cost. */
 export type Charge = {
   principalId: string;
   class: LimitClass;
   cost: number;
-  /** How much this request has paid before, of which `cost` is the rest. */
+  /** The cost that this request has paid before; `cost` is the rest. */
   prepaid?: number;
   accountId?: string | undefined;
-  /** Charge only where the account has a limit of its own: what counts elsewhere is paid for already. */
+  /** Charges only if the account has a limit of its own, because the request is paid for otherwise. */
   onlyOwn?: boolean;
 };
 
-/** Where a caller stands after a request: for the headers `RateLimit-Policy` and `RateLimit`. */
+/** The state of a caller's limit after a request, for the headers `RateLimit-Policy` and `RateLimit`. */
 export type RateState = { class: LimitClass; limit: Limit; remaining: number; resetSeconds: number };
 
-/** What a process keeps between requests to stay off the table. */
+/** The memory of a process between requests, so that it seldom needs the table. */
 export type LimiterMemory = {
   buckets: Map<string, Bucket>;
   ownLimits: Map<string, { limits: z.output<typeof AccountLimits> | undefined; readAt: number }>;
@@ -61,7 +61,7 @@ const keptBuckets = 10_000;
 const ownLimitsForMs = 60_000;
 const bucketTtlSeconds = 3_600;
 
-/** Keeps a map from growing for ever: the oldest entry goes. */
+/** Adds an entry to a map. The oldest entry is deleted if the map is full, so that it does not grow for ever. */
 function remember<T>(map: Map<string, T>, key: string, value: T): T {
   if (map.size >= keptBuckets) map.delete(map.keys().next().value ?? "");
   map.set(key, value);
@@ -71,9 +71,9 @@ function remember<T>(map: Map<string, T>, key: string, value: T): T {
 type Place = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
 /**
- * Charges a request to its caller's bucket; 429 `rate_limited` when there is no room. One conditional write
- * at most, and none while the process has requests charged in advance or was just told no. Undefined when there was
- * nothing to charge.
+ * Charges a request to its caller's bucket. Throws 429 `rate_limited` if there is no room. It makes one conditional
+ * write at most, and none while the process has requests charged in advance or knows that there is no room. Undefined
+ * if there was nothing to charge.
  */
 export async function charge(what: Charge, place: Place): Promise<RateState | undefined> {
   try {
@@ -120,7 +120,7 @@ async function write(
 ): Promise<boolean> {
   const { total, ahead } = chargeOf(bucket, limit, what, now);
   const ceiling = ceilingOf(bucket, limit, what, total, now);
-  // Nobody else takes what this write counts on.
+  // Other requests must not use the advance that this write counts on.
   const leased = takeAllLeased(bucket);
   const attempt = await table
     .attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now))
@@ -130,7 +130,10 @@ async function write(
   return true;
 }
 
-/** An idle bucket begins at `now`, a busy one goes on from where it is. Arrival times only grow, so a busy one stays so. */
+/**
+ * The write that charges a bucket. An idle bucket begins at `now`; a busy one goes on from its arrival time. Arrival
+ * times only grow, so a busy one stays busy.
+ */
 function writeOf(name: string, { tat }: Bucket, forMs: number, ceiling: number, now: number): Write {
   const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
   return tat <= now
@@ -138,7 +141,7 @@ function writeOf(name: string, { tat }: Bucket, forMs: number, ceiling: number, 
     : { update: rateKey(name), add: { tat: forMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
 }
 
-/** The account's own limit where it has one, read once a minute; else that of the class. */
+/** The account's own limit, read once a minute, or else the limit of the class. */
 async function limitOf(what: Charge, { table, memory, now }: Place): Promise<{ limit: Limit; own: boolean }> {
   const { accountId } = what;
   if (accountId === undefined) return { limit: limitClasses[what.class], own: false };
@@ -158,7 +161,7 @@ const stateOf = (what: Charge, limit: Limit, bucket: Bucket, now: number): RateS
   resetSeconds: secondsUntilFull(bucket, limit, now),
 });
 
-/** A request for which there is no room; a cheaper one may have some. */
+/** The 429 for a request for which there is no room. A request of a lower cost may still fit. */
 class RateLimited extends Problem {
   readonly state: RateState;
 
@@ -182,13 +185,13 @@ class RateLimited extends Problem {
   }
 }
 
-/** Where a caller stands whose request was refused for its limit; undefined for any other problem. */
+/** The state of the limit in a `RateLimited` error; undefined for any other error. */
 export const rateStateOf = (problem: unknown): RateState | undefined =>
   problem instanceof RateLimited ? problem.state : undefined;
 
 /**
- * The header fields of draft-ietf-httpapi-ratelimit-headers: the quota is the burst, and the window the
- * time in which it comes back.
+ * The header fields of draft-ietf-httpapi-ratelimit-headers. The quota is the burst, and the window is the time in
+ * which the burst comes back.
  */
 export function rateHeaders({ class: name, limit, remaining: left, resetSeconds }: RateState): Record<string, string> {
   const windowSeconds = Math.max(1, Math.round((limit.burst * 60) / limit.perMinute));

@@ -18,8 +18,8 @@ export const limitsKind = defineKind({
 const StoredLimits = AccountLimits.extend({ version: z.int() });
 
 /**
- * Gives an account a limit of its own for a class, or none any more; 404. It counts for requests in that account, and
- * holds within a minute, as processes remember the limits that long.
+ * Sets or removes an account's own limit for a class. Throws 404. The limit counts for requests in that account. It
+ * takes effect within a minute, because processes remember limits for that long.
  */
 export async function setOwnLimit(
   table: Table,

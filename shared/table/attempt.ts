@@ -5,12 +5,14 @@ import { call, type Connection } from "./connection.ts";
 import { scalars } from "./failures.ts";
 import { toTransactItem, type Write } from "./writes.ts";
 
-/** What came of one conditional write: what an update made of the item's attributes, or what stood there instead. */
+/**
+ * The result of one conditional write: the attributes that an update changed, or the item that failed the condition.
+ */
 export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 
 const options = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
 
-/** One write outside of any transaction. */
+/** Makes one write outside of any transaction. */
 export async function attempt(connection: Connection, write: Write): Promise<Attempt> {
   const { client, name } = connection;
   const { Put, Update, Delete } = toTransactItem(name, write);

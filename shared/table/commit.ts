@@ -8,24 +8,24 @@ import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./fai
 import { newTurns } from "./turns.ts";
 import { keyOf, toTransactItem, type Write } from "./writes.ts";
 
-/** What a transaction wants to do, and what its caller gets when it is done. */
+/** The writes of one transaction, and the value that its caller gets when it is committed. */
 export type Plan<T> = { writes: Write[]; value: T };
 
 /**
- * Who of this process writes to which items: all that those who write to the same one would do at the same time is to lose
- * against one another.
+ * The turns of this process at items. Transactions that write to the same item at the same time would only make each
+ * other fail.
  */
 const turns = newTurns();
 
-/** What came of a plan: it is done, or others write to these items. */
+/** The result of running a plan: committed, or the items to which others write. */
 type Outcome<T> = { value: T } | { contested: readonly string[] };
 
-/** The items that a transaction has to itself in this process, and how it lets go of them. */
+/** The items that a transaction has to itself in this process, and the functions that release them. */
 type Held = { names: Set<string>; ends: (() => void)[] };
 
 /**
- * Runs a plan until its transaction is committed or refused; 503 `busy` when others were always faster. It takes what is
- * free, and queues for what is not: nothing is held while it does, and nothing once this is over.
+ * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if others were always faster. It takes
+ * the items that are free, and queues for the others. While it queues, and once it has ended, it holds nothing.
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
@@ -38,7 +38,7 @@ export async function commit<T>(connection: Connection, plan: () => Promise<Plan
       if ("value" in outcome) return outcome.value;
       if (waitedMs() > limitMs) throw tooBusy();
       if (outcome.contested.every((name) => held.names.has(name))) {
-        // Others of this process wait until this is done: who is in the way is in another one.
+        // Others of this process wait for these items, so the conflict is with another process.
         await fairBackOff(attempt, waitedMs(), limitMs);
       } else {
         await queueFor(outcome.contested, held, limitMs - waitedMs());
@@ -53,7 +53,7 @@ function letGo({ ends }: Held): void {
   for (const end of ends.splice(0)) end();
 }
 
-/** Waits for its turn at items, and at those it had already. */
+/** Releases everything, then waits for its turn at these items and at those it had before. */
 async function queueFor(names: readonly string[], held: Held, limitMs: number): Promise<void> {
   letGo(held);
   for (const name of names) held.names.add(name);
@@ -62,7 +62,7 @@ async function queueFor(names: readonly string[], held: Held, limitMs: number): 
   held.ends.push(end);
 }
 
-/** What the item of a write goes by among all tables. */
+/** The name of a write's item, unique among all tables. */
 const nameIn =
   ({ name }: Connection) =>
   (write: Write): string => {
@@ -70,10 +70,10 @@ const nameIn =
     return `${name} ${PK} ${SK}`;
   };
 
-/** Whether a write changes an item by what was read of it: two at the same time, and one of them is in vain. */
+/** Whether a write depends on what was read of its item. Of two such writes at the same time, one is in vain. */
 const isByReading = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 
-/** One run of a plan. */
+/** Runs a plan once. */
 async function run<T>(
   connection: Connection,
   plan: () => Promise<Plan<T>>,
@@ -89,7 +89,8 @@ async function run<T>(
   held.ends.push(end);
   for (const name of others) held.names.add(name);
   const command = new TransactWriteCommand({
-    // One token for all that is sent of this attempt: the SDK's retries and ours commit it once (for 10 minutes).
+    // One token for every time this attempt is sent, so that the SDK's retries and ours commit it once (for 10
+    // minutes).
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
     ReturnConsumedCapacity: "TOTAL",
@@ -108,7 +109,10 @@ async function run<T>(
 const tooBusy = (): Problem =>
   new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
 
-/** Sends a transaction again while the table is still at work on it. */
+/**
+ * Sends a transaction, and sends it again while the table is still working on it. Throws 503 `busy` after the
+ * connection's time limit.
+ */
 async function sendUntilSettled(
   connection: Connection,
   command: TransactWriteCommand,

@@ -2,14 +2,14 @@ import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 import { failureOf } from "./failures.ts";
 
-/** What the calls of one request cost: DynamoDB capacity units, and the number of round trips. */
+/** The cost of one request's calls: DynamoDB capacity units, and the number of round trips. */
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
 export type Connection = { client: DynamoDBDocumentClient; name: string; usage: Usage; limitMs: number };
 
 type Spent = { CapacityUnits?: number | undefined };
 
-/** One round trip: counted, its capacity added up, and its failure made one the caller understands. */
+/** Makes one round trip: counts it, adds up its capacity, and translates its failure for the caller. */
 export async function call<T extends { ConsumedCapacity?: Spent | Spent[] | undefined }>(
   { usage }: Connection,
   kind: "readUnits" | "writeUnits",

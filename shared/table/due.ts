@@ -6,9 +6,9 @@ import type { Reader, Table } from "./table.ts";
 import type { Key, Write } from "./writes.ts";
 
 /*
- * What is to be done at an instant. Each thing that waits has one item here, written and moved by the transactions
- * that change the thing, so that a process that dies loses nothing. An account's are all in one shard, so that its
- * backlog is in the way of few others.
+ * Queues of work that is due at an instant. Each waiting thing has one item here, which the transactions that change
+ * the thing write and move, so that a process that dies loses nothing. All items of an account are in one shard, so
+ * that its backlog delays few others.
  *
  * Access patterns
  *   what is due by an instant   <queue>#<shard> / <due time>#<account id>#<rest of its place>
@@ -16,10 +16,10 @@ import type { Key, Write } from "./writes.ts";
 /** `shards` is at most 256. */
 export type Queue = { name: string; shards: number };
 
-/** Where a thing is found: its account, and what names it there. */
+/** The place of a thing: its account, and the names that identify it there. */
 export type Place = readonly [accountId: string, ...names: string[]];
 
-/** Work that is never taken up is forgotten after this. */
+/** Work that is never done is deleted after this time. */
 const keptSeconds = 400 * 86_400;
 
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
@@ -27,18 +27,18 @@ const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`
 const shardOf = ({ shards }: Queue, accountId: string): number =>
   createHash("sha256").update(accountId).digest().readUInt8(0) % shards;
 
-/** Where a thing stands that is due at an instant (RFC 3339, UTC, milliseconds). */
+/** The key of a thing that is due at an instant (RFC 3339, UTC, milliseconds). */
 export const dueKey = (queue: Queue, place: Place, at: string): Key => ({
   PK: partition(queue, shardOf(queue, place[0])),
   SK: [at, ...place].join("#"),
 });
 
-/** The write that has a thing done at an instant. */
+/** The write that makes a thing due at an instant. */
 export const dueWrite = (queue: Queue, place: Place, at: string): Write => ({
   put: { ...dueKey(queue, place, at), ttl: Math.ceil(Date.parse(at) / 1_000) + keptSeconds },
 });
 
-/** The writes that move a thing from one instant to another; null is none. */
+/** The writes that move a thing from one instant to another; null stands for not being in the queue. */
 export const moveDue = (queue: Queue, place: Place, from: string | null, to: string | null): Write[] =>
   from === to
     ? []
@@ -47,11 +47,11 @@ export const moveDue = (queue: Queue, place: Place, from: string | null, to: str
         ...(to === null ? [] : [dueWrite(queue, place, to)]),
       ];
 
-/** Some 200 bytes each. */
+/** The number of places that are read of one shard. Each has some 200 bytes. */
 const shardLimit = 10_000;
 const shardsAtOnce = 8;
 
-/** The places of each shard that are due, the earliest first: 10,000 of each at most. */
+/** Reads the due places of each shard, the earliest first, at most 10,000 of each shard. */
 export async function readDue(
   table: Reader,
   queue: Queue,
@@ -72,8 +72,8 @@ export async function readDue(
 }
 
 /**
- * Takes a place out of its queue where nothing is due at that instant any more, unless it is so again by then. `look`
- * says whether it is, and what fails a transaction once what was looked at has changed.
+ * Takes a place out of its queue if nothing is due there any more. `look` says whether something still is, and gives
+ * the write that fails the transaction if the thing has changed since.
  */
 export const forgetDue = (
   table: Table,
@@ -87,15 +87,15 @@ export const forgetDue = (
 
 export type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 
-/** How much was due, how much of it was done, and how much could not be. */
+/** The numbers of tasks that were due, that were done and that failed. */
 export type Swept = { due: number; done: number; failed: number };
 
-/** Something that is due of an account. */
+/** A task that is due, and its account. */
 export type Task = { accountId: string; run: () => Promise<void> };
 
 type Work = { table: Reader; now: () => Date };
 
-/** What is due in a queue whose places are an account and a thing of it, the earliest first. */
+/** Reads the due tasks of a queue whose places consist of an account and one id, the earliest first. */
 export async function dueTasks<W extends Work>(
   queue: Queue,
   one: (accountId: string, id: string, at: string, work: W) => Promise<void>,
@@ -109,8 +109,9 @@ export async function dueTasks<W extends Work>(
 }
 
 /**
- * Does tasks in turns over the accounts: up to `limit`, `atOnce` at the same time, and none is begun after `budgetMs`.
- * What fails is logged and stays due.
+ * Runs tasks in turns over the accounts, up to `limit` of them, `atOnce` at the same time.
+ * - No task is started after `budgetMs`.
+ * - A task that fails is logged and stays due.
  */
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<Swept> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;

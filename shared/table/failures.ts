@@ -3,7 +3,10 @@ import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/clie
 import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";
 
-/** The transaction lost a race: its reads are stale or another one touches the same items, which these writes are to. */
+/**
+ * A race that a transaction lost: its reads are stale, or another transaction writes to the same items. `writes` are
+ * those to these items.
+ */
 export class Contention {
   readonly writes: readonly Write[];
   constructor(writes: readonly Write[]) {
@@ -29,7 +32,10 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
     }),
   );
 
-/** What a caller is told when the table does not answer: 503, or the error itself when it is our own mistake. */
+/**
+ * Translates a failure of the table for the caller: 503 if the table does not answer, or the error itself if it is our
+ * own mistake.
+ */
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TransactionCanceledException) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
@@ -40,11 +46,11 @@ export function failureOf(error: unknown): unknown {
   return error;
 }
 
-/** The table is still at work on a transaction that was sent before with the same token. */
+/** Whether the table is still working on a transaction that was sent before with the same token. */
 export const isInProgress = (error: unknown): boolean =>
   error instanceof Error && error.name === "TransactionInProgressException";
 
-/** What a failed transaction means for its plan: `Contention`, or the error to throw. */
+/** Translates the failure of a transaction for its plan: a `Contention`, or the error to throw. */
 export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
   if (!(error instanceof TransactionCanceledException)) return error;
   const reasons = error.CancellationReasons ?? [];
@@ -61,12 +67,14 @@ const isLost = (code = ""): boolean => code === "ConditionalCheckFailed" || conf
 const wait = (longestMs: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs));
 
-/** Full jitter: waits up to 5 ms, doubling to 320 ms, so that a burst of callers spreads out. */
+/**
+ * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 320 ms, so that a burst of callers spreads out.
+ */
 export const backOff = (attempt: number): Promise<void> => wait(5 * 2 ** Math.min(attempt, 6));
 
 /**
- * Full jitter, up to 5 ms, doubling to 640 ms; and the less the more of `limitMs` is over, so that who has waited long
- * goes before who came just now.
+ * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The more of `limitMs` is over, the
+ * shorter the time, so that callers who have waited long go before new ones.
  */
 export const fairBackOff = (attempt: number, waitedMs: number, limitMs: number): Promise<void> =>
   wait(5 * 2 ** Math.min(attempt, 7) * Math.max(0.02, 1 - waitedMs / limitMs));

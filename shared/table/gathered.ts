@@ -8,8 +8,8 @@ type Waiting = {
 };
 
 /**
- * A table of which items that are asked for at the same time, in one turn of the event loop, are read in one round
- * trip: for callers that do several things at once. An item asked for twice is read once; each read is as fresh as by itself.
+ * A table that reads all items requested in one turn of the event loop in one round trip, for callers that do several
+ * things at once. An item that is requested twice is read once. Each read is as fresh as a read by itself.
  */
 export function gathered(table: Table): Table {
   let waiting: Waiting[] = [];

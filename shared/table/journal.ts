@@ -6,27 +6,30 @@ import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
-/** A span of time: `fromMs` belongs to it, `untilMs` does not. Milliseconds since 1970 in UTC. */
+/** A span of time from `fromMs` (included) to `untilMs` (not included), in milliseconds since 1970 in UTC. */
 type Span = { fromMs: number; untilMs: number };
 
-/** How many entries there are on one UTC day, or on the part of it that a range covers. */
+/** The number of entries on one UTC day, or on the part of it that a range covers. */
 type Day = Span & { count: number };
 
 export const dayMs = 86_400_000;
 
-/** The last instant with a four-digit year is before this. */
+/** The end of the last year with four digits. */
 export const endOfTimeMs = Date.UTC(10_000, 0, 1);
 
 /** `yyyy-mm` of an instant, in UTC. */
 export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
 
-/** The attribute of its month's counters that an instant counts in: `d01` to `d31`. */
+/** The attribute of a month's counters in which an instant is counted: `d01` to `d31`. */
 export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOString().slice(8, 10)}`;
 
-/** Whether a range covers only a part of the day, which the counters of whole days then do not know. */
+/**
+ * Whether a span covers only a part of its day. The counters count whole days, so they do not know the number for a
+ * part.
+ */
 export const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
 
-/** How many entries some days have together. */
+/** The number of entries on all these days. */
 export const totalOf = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
 
 /** The days of a span that have entries, newest first and clipped to the span, each with the count of its whole day. */
@@ -78,7 +81,7 @@ const shards = 8;
 const scanLimit = 20_000;
 const chunkSize = 1_000;
 
-/** Where the entry with this id (UUIDv7) is. */
+/** The key of the entry with this id (UUIDv7). */
 export const entryKey = (journal: Journal, id: string): Key => ({
   PK: journal.partition,
   SK: `JOURNAL#${journal.name}#ENTRY#${id}`,
@@ -90,11 +93,11 @@ const counterKey = (journal: Journal, month: string, shard: number): Key => ({
 });
 
 /**
- * The writes that append entries, whose ids are UUIDv7 made from about `now`: one for each and one for
- * each month they fall into. At most once per journal in a transaction, which cannot write an item twice.
+ * The writes that append entries: one for each entry, and one for each month with an entry. The ids are UUIDv7 made at
+ * about `now`. A transaction may contain them only once per journal, because it cannot write an item twice.
  */
 export function appendEntries(journal: Journal, rows: readonly Entry[], now: Date): Write[] {
-  // The table may drop them once no reader looks any more; two days for clocks that disagree.
+  // The table may delete entries when the retention is over. The two additional days are for clocks that disagree.
   const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
   const shard = Math.floor(Math.random() * shards);
   const counts = new Map<string, Record<string, number>>();
@@ -115,10 +118,11 @@ type Options = { skip: number; take: number; since?: Date; until?: Date; keep?: 
 type Page = { rows: Item[]; total: number };
 
 /**
- * The entries of ranks `skip` to `skip + take − 1`, newest first, and the exact total, from `since` on
- * and before `until`. Whole UTC days older than the retention are not there. With `keep`, only the
- * entries it holds for are listed and counted: all of the range are read for that, and one that holds
- * more than 20,000 throws InvalidInput at `query.since`.
+ * Reads the entries of ranks `skip` to `skip + take − 1`, newest first, and the exact total, from `since` on and before
+ * `until`.
+ * - Whole UTC days older than the retention are left out.
+ * - With `keep`, only the entries for which it returns true are listed and counted. This reads the whole range; a range
+ *   of more than 20,000 entries throws InvalidInput at `query.since`.
  */
 export async function readEntries(table: Reader, journal: Journal, options: Options, now: Date): Promise<Page> {
   const span = spanOf(journal, options, now);
@@ -128,7 +132,10 @@ export async function readEntries(table: Reader, journal: Journal, options: Opti
   return readAgain(() => readPage(table, journal, span, options));
 }
 
-/** A page by its counters; undefined when entries were appended meanwhile, which push the others to later ranks. */
+/**
+ * Reads a page by the counters; undefined if entries were appended meanwhile, because they push the others to later
+ * ranks.
+ */
 async function readPage(
   table: Reader,
   journal: Journal,
@@ -159,7 +166,7 @@ async function readDays(table: Reader, journal: Journal, span: Span): Promise<Da
   return daysIn(span, await table.between(journal.partition, first, last));
 }
 
-/** The same days with the counts of those that the range covers in part: their entries have to be read for that. */
+/** Returns the days with exact counts: the entries of a day that the range covers only in part are read and counted. */
 const countCutDays = (table: Reader, journal: Journal, days: readonly Day[]): Promise<Day[]> =>
   Promise.all(
     days.map(async (day) => {
@@ -170,7 +177,9 @@ const countCutDays = (table: Reader, journal: Journal, days: readonly Day[]): Pr
     }),
   );
 
-/** A sort key that is after all entries before this instant and before all others: the start of a UUIDv7, alone. */
+/**
+ * A sort key after all entries before this instant and before all others: the beginning of a UUIDv7 of this instant.
+ */
 function boundary(journal: Journal, atMs: number): string {
   const hex = atMs.toString(16).padStart(12, "0");
   return entryKey(journal, `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
@@ -181,7 +190,7 @@ function read(table: Reader, journal: Journal, { fromMs, untilMs }: Span, limit:
   return table.between(journal.partition, from, until, { limit, newestFirst });
 }
 
-/** `count` entries from the one of rank `skip` on; the day that holds it is read from the nearer end. */
+/** Reads `count` entries from rank `skip` on. The day of the first one is read from its nearer end. */
 async function readRanks(
   table: Reader,
   journal: Journal,
@@ -211,7 +220,8 @@ async function readKept(
   days: readonly Day[],
   { skip, take, keep }: { skip: number; take: number; keep: (row: Item) => boolean },
 ): Promise<Page> {
-  // The counts of whole days are an upper bound: only where it is too high is it worth the reading.
+  // The counts of whole days are an upper bound. Only if that is too high is it worth reading the cut days to count
+  // exactly.
   if (totalOf(days) > scanLimit) refuseOver(totalOf(await countCutDays(table, journal, days)));
   const rows: Item[] = [];
   let total = 0;
@@ -229,12 +239,12 @@ function refuseOver(count: number): void {
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
 }
 
-/** Visits the entries of a span, newest first, a chunk at a time so that they need not fit into memory together. */
+/** Visits the entries of a span, newest first, in chunks, so that they need not fit into memory together. */
 async function scan(table: Reader, journal: Journal, span: Span, visit: (row: Item) => void): Promise<void> {
   const from = boundary(journal, span.fromMs);
   let until = boundary(journal, span.untilMs);
   for (;;) {
-    // `between` includes its ends: from the second chunk on the first row is the last one again.
+    // `between` includes its ends, so from the second chunk on the first row repeats the last row of the chunk before.
     const chunk = await table.between(journal.partition, from, until, { limit: chunkSize, newestFirst: true });
     for (const row of chunk) if (row.SK < until) visit(row);
     const last = chunk.at(-1);

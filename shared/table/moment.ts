@@ -4,28 +4,35 @@ import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item } from "./writes.ts";
 
-/** A list, and the things that its rows are or stand for: all of them, or the list changed since they were read. */
+/**
+ * A list, and a function that finds what its rows stand for. If the function finds fewer things than there are rows,
+ * the list has changed since it was read.
+ */
 export type Listed<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
 
-/** Thrown by what reads lists, and finds that they are not what they were when it began. */
+/** Thrown when lists have changed since their reading began. */
 export class ListChanged extends Error {}
 
-/** How lists are read together. */
+/** Reads several lists as of one moment. */
 export type Moment = {
-  /** Lists, to be read in part. Their heads are read together. */
+  /** Opens lists, to read parts of them. Their heads are read together. */
   open: <T>(lists: readonly Listed<T>[]) => Promise<Source<T>[]>;
   /**
-   * A part of several sources, and how much there is in all: of the lists that were opened since the last page, and of
-   * things that were found one by one after those were opened.
+   * Reads a part of several sources, and their total. The sources are the lists that were opened since the last page,
+   * and things that were found one by one after that.
    */
   page: <T>(sources: readonly Source<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
 };
 
 /**
- * What `read` finds in lists, as if nobody changed them meanwhile: their rows are as many as their heads say, what the
- * rows stand for is there, and of several the heads are those of one moment. Otherwise it reads again, up to 503 `busy`.
- * One list alone costs its head and its rows; of several the heads are compared while the rows are read. Lists that are
- * found by a page of others are of a later moment than these, unless things that were found one by one are beside them.
+ * Runs `read` on lists as if nobody changed them meanwhile. If somebody did it runs again, up to 503 `busy`. It makes
+ * sure that:
+ * - a list has as many rows as its head says, and what the rows stand for exists;
+ * - the heads of several lists are those of one moment.
+ *
+ * One list alone costs its head and its rows; the heads of several are compared while the rows are read. Lists that are
+ * found by a page of other lists are of a later moment than those, unless things that were found one by one are read
+ * beside them.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();
@@ -42,7 +49,10 @@ export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Pr
 
 const nameOf = ({ partition, name }: List): string => `${partition} ${name}`;
 
-/** `torn` says in which blocks of a list deletions were seen at work: their bitmaps are read with its head. */
+/**
+ * `torn` names the blocks of a list in which the last try met an unfinished deletion. Their bitmaps are read with the
+ * list's head.
+ */
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
@@ -80,12 +90,12 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       });
     },
     page: async (sources, skip, take) => {
-      // Where the others are may have changed with what the lists before this page say.
+      // What the earlier lists say may decide which other sources there are, so the earlier heads are compared too.
       const hasOthers = sources.length > opened.length;
       const compared = hasOthers ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
       earlier.push(...opened);
       opened = [];
-      // Both to their end: what is left of a reading that failed is not to go on beside the next one.
+      // Waits for both to end, so that a failed reading leaves nothing running beside the next one.
       const [read, same] = await Promise.allSettled([readAcross(sources, skip, take), compare(compared)]);
       if (read.status === "rejected") throw read.reason;
       if (same.status === "rejected") throw same.reason;

@@ -5,8 +5,8 @@ import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /**
- * The arithmetic of ranked lists: which ordinal has a rank, when some ordinals are deleted. `holes` holds,
- * two bytes a block of 4,096 ordinals, how many of them are; `bitmaps` says which, for the blocks at hand.
+ * The arithmetic of ranked lists: which ordinal has a rank if some ordinals are deleted. `holes` counts the deleted
+ * ordinals, in two bytes for each block of 4,096; `bitmaps` says which they are, for the blocks that were read.
  */
 export type Ranks = {
   /** The ordinal the next row gets. */
@@ -65,7 +65,7 @@ function offsetIn(deleted: number, rank: number): number {
   }
 }
 
-/** The counts, and the bitmaps of the touched blocks, once `ordinals` are deleted too. */
+/** The counts, and the bitmaps of the changed blocks, after the deletion of `ordinals`. */
 export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks, "holes" | "bitmaps"> {
   const blocks = [...new Set(ordinals.map(blockOf))];
   const holes = new Uint8Array(Math.max(ranks.holes.length, (Math.max(...blocks) + 1) * 2));
@@ -98,7 +98,7 @@ export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks
  */
 export type List = { partition: string; name: string };
 
-/** A list as it was read, with the bitmaps of the blocks that were asked for. */
+/** A list as it was read, with the bitmaps of the blocks that were requested. */
 export type ListState = Ranks & { list: List; live: number; version: number };
 
 const ordinalDigits = 10;
@@ -112,7 +112,7 @@ const bitmapKey = (list: List, block: number): Key => ({
   SK: `LIST#${list.name}#HOLES#${String(block).padStart(ordinalDigits, "0")}`,
 });
 
-/** Where the row at an ordinal is. */
+/** The key of the row at an ordinal. */
 export const rowKey = (list: List, ordinal: number): Key => ({
   PK: list.partition,
   SK: `LIST#${list.name}#ROW#${String(ordinal).padStart(ordinalDigits, "0")}`,
@@ -137,9 +137,9 @@ async function readState(
 }
 
 /**
- * The head, in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove
- * them) and whatever else the caller wants to read at the same moment. Read again while a removal
- * is seen in a head and not in its bitmap, as a batch of reads is not of one moment.
+ * Reads the head in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove them), and
+ * with any other items. A batch of reads is not of one moment, so it reads again while a removal is in the head but not
+ * in its bitmap.
  */
 export async function readList(
   table: Reader,
@@ -154,13 +154,13 @@ export async function readList(
   });
 }
 
-/** Whether a block's bitmap is of another moment than the head. */
+/** Whether a block's bitmap does not fit the head, because the two are of different moments. */
 const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
   blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
 
 /**
- * The heads of several lists, in one round trip, with the bitmaps of blocks if it is said which. They need not be of one
- * moment: whoever writes by them asserts them, and `atOneMoment` compares them.
+ * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. They need not be of
+ * one moment: a write that relies on a head checks its version, and `atOneMoment` compares the heads.
  */
 export async function readHeads(
   table: Reader,
@@ -202,8 +202,8 @@ type Rows = readonly Record<string, unknown>[];
 export const appendRows = (state: ListState, rows: Rows): Write[] => changeRows(state, { added: rows });
 
 /**
- * The writes that remove the rows at `ordinals`, whose blocks `readList` must have been asked for.
- * A row that is gone meanwhile, or that fails the condition `row.if`, throws what `row.orElse` makes.
+ * The writes that remove the rows at `ordinals`, with which `readList` must have been called. A row that is gone
+ * meanwhile, or that fails the condition `row.if`, throws what `row.orElse` makes.
  */
 export const removeRows = (
   state: ListState,
@@ -232,12 +232,12 @@ export function changeRows(
 
 type Order = "oldest" | "newest";
 
-/** Ranks `skip` to `skip + take − 1`, counted from one end. */
+/** Ranks `skip` to `skip + take − 1`, counted from the oldest or the newest row. */
 type Span = { skip: number; take: number; order?: Order };
 
 /**
- * The rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment: what was read is
- * checked against the head, and read again when the list changed in between.
+ * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment. The rows are checked
+ * against the head, and read again if the list changed meanwhile.
  */
 export async function readRows(table: Reader, list: List, span: Span): Promise<{ rows: Item[]; total: number }> {
   let blocks: readonly number[] = [];
@@ -250,7 +250,10 @@ export async function readRows(table: Reader, list: List, span: Span): Promise<{
   });
 }
 
-/** The rows of a list whose head was read; or, when it changed since, the blocks to read again with its head. */
+/**
+ * Reads rows of a list whose head was read. If the list changed since, it returns the blocks to read again with the
+ * head.
+ */
 export async function readSpan(
   table: Reader,
   state: ListState,
@@ -267,13 +270,13 @@ export async function readSpan(
   return { rows: order === "oldest" ? rows : rows.toReversed() };
 }
 
-/** The blocks whose bitmaps it takes to find two ranks. */
+/** The blocks whose bitmaps are needed to find two ranks. */
 function holedBlocks(state: ListState, first: number, last: number): number[] {
   const blocks = [...new Set([first, last].map((rank) => blockOfRank(state, rank).block))];
   return blocks.filter((block) => holesIn(state.holes, block) > 0);
 }
 
-/** The rows of two ranks and between; undefined when the list changed since its head was read. */
+/** The rows from one rank to another, both included; undefined if the list changed since its head was read. */
 async function readRanks(table: Reader, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
   if (isTorn(state, holedBlocks(state, first, last))) return undefined;
   const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt(state, rank)).SK);

@@ -3,12 +3,12 @@ import { backOff } from "./failures.ts";
 
 const attempts = 30;
 
-/** Readers are in nobody's way: a short wait does. */
+/** Readers block nobody, so a short wait is enough. */
 const longestStep = 4;
 
 /**
- * What a reading finds that may see that somebody changed things meanwhile, which it says by undefined: it is done again,
- * at once and then with back-off, for some two seconds. 503 `busy`.
+ * Repeats a read until it returns a value. It returns undefined if it saw that the data changed meanwhile. The read is
+ * repeated at once and then with back-off, for some two seconds. After that throws 503 `busy`.
  */
 export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attempts; attempt++) {

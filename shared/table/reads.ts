@@ -34,7 +34,10 @@ export async function getMany(connection: Connection, keys: Key[]): Promise<(Ite
   return keys.map((key) => found.get(nameOf(key)));
 }
 
-/** BatchGetItem may leave keys unprocessed when it is throttled or its answer grows over 16 MB: they are asked for again. */
+/**
+ * Reads a batch of items. BatchGetItem may leave keys unprocessed if it is throttled or its answer exceeds 16 MB; these
+ * keys are requested again.
+ */
 async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   const { client, name } = connection;
   const items: Item[] = [];

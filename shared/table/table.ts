@@ -8,11 +8,14 @@ import type { Connection, Usage } from "./connection.ts";
 import { between, get, getMany, type RangeOptions } from "./reads.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
-/** What may be read of the table. All reads but `glimpse` are strongly consistent. */
+/** The reads of the table. All but `glimpse` are strongly consistent. */
 export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
-  /** As `get` at half the price, and maybe as it was a moment ago: for pointers whose target proves them right. */
+  /**
+   * Like `get`, at half the price, but possibly as the item was a moment ago. For pointers whose target proves them
+   * right.
+   */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /** Items unparsed, in the order of `keys`; one round trip for every 100. */
   getMany: (keys: Key[]) => Promise<(Item | undefined)[]>;
@@ -22,32 +25,40 @@ export type Reader = {
 
 /** The table as resources see it. */
 export type Table = Reader & {
-  /** One write outside of any transaction: half the price of one, and for what nothing else depends on. */
+  /** Makes one write outside of any transaction, at half the price. For writes on which nothing else depends. */
   attempt: (write: Write) => Promise<Attempt>;
   /**
-   * Runs `plan` (fresh reads, then up to 100 writes that happen together or not at all). A failed
-   * condition throws its write's `orElse`; one without `orElse` and any conflict mean that the reads
-   * were stale: the whole plan runs again, in turns with others of this process that write to the same items and with
-   * jittered back-off from those of other processes, until 503 `busy`. A plan commits nothing itself.
+   * Runs `plan`: fresh reads, then up to 100 writes that happen together or not at all. A plan commits nothing itself.
+   * - A failed condition throws its write's `orElse`.
+   * - A failed condition without `orElse`, and any conflict, mean that the reads were stale: the whole plan runs again,
+   *   until 503 `busy`.
+   * - Plans of this process that write to the same items run in turns. For those of other processes there is jittered
+   *   back-off.
    */
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-/** Two hundred processes that add to one list at once are through in half of it, at 40 ms for each try. */
+/** Two hundred processes that add to one list at the same time are done in half of this time, at 40 ms for each try. */
 const contentionLimitMs = 15_000;
 
-/** A client that keeps its connections; endpoint and credentials come from the environment unless said otherwise. */
+/**
+ * Creates a client that keeps its connections. Endpoint and credentials come from the environment unless they are
+ * given.
+ */
 export function documentClient(place: { endpoint?: string } = {}): DynamoDBDocumentClient {
   const client = new DynamoDBClient({
     ...place,
     maxAttempts: 3,
-    // Three attempts end before a route's Lambda does, so that the caller gets our 503.
+    // Three attempts end before the Lambda of a route times out, so that the caller gets our 503.
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
   });
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }
 
-/** The named table over a client; what its calls consume is added to `usage`, contention is fought for `limitMs`. */
+/**
+ * Opens the named table over a client. What its calls consume is added to `usage`. A transaction that meets contention
+ * is tried for `limitMs`.
+ */
 export function openTable(
   client: DynamoDBDocumentClient,
   name: string,

@@ -1,20 +1,22 @@
-/** Turns at things that several want at once: at each of them, who asked first is first. */
+/**
+ * Turns at items that several callers want at the same time. At each item, the first to ask is the first to get a turn.
+ */
 export type Turns = {
   /**
-   * Waits until all who asked before for any of these things are done, and answers what ends this turn; undefined when
-   * that takes longer than `limitMs`. Deadlocks are kept out by asking for all at once, and by holding nothing while
-   * asking for what others want.
+   * Waits until all earlier callers for any of these items are done, and returns the function that ends this turn;
+   * undefined if that takes longer than `limitMs`. To prevent deadlocks, ask for all items at once, and hold nothing
+   * while asking for items that others want.
    */
   take: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
-  /** Takes a turn at things that nobody wants; undefined when somebody does. */
+  /** Takes a turn at items that nobody wants; undefined if somebody wants one of them. */
   takeFree: (names: readonly string[]) => (() => void) | undefined;
-  /** Those of some things that somebody has a turn at, or waits for one. */
+  /** Those of the items at which somebody has a turn or waits for one. */
   wanted: (names: readonly string[]) => string[];
 };
 
-/** Turns among those who share this process; nothing is kept of things that nobody wants any more. */
+/** Creates turns for the callers of this process. Nothing is kept about items that nobody wants any more. */
 export function newTurns(): Turns {
-  /** When the last one who asked for a thing is done. */
+  /** The end of the last turn that was asked for, by item. */
   const ends = new Map<string, Promise<void>>();
   const beginOne = (name: string): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();

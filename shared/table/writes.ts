@@ -5,17 +5,19 @@ export type Item = Key & Record<string, unknown>;
 
 type Scalar = string | number | boolean;
 
-/** What an attribute must be: a value, or within a bound; an attribute that is not there meets neither. */
+/** The condition on an attribute: equal to a value, or within a bound. A missing attribute meets neither. */
 type Expected = Scalar | { atMost: number | string } | { above: number | string };
 type Attributes = Record<string, Expected>;
 
-/** `absent` and `present` are about the item; a record about its attributes, all of which must hold. */
+/**
+ * `absent` and `present` are about the item. A record is about its attributes, which must all meet their conditions.
+ */
 type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 
-/** What a failed condition throws, given the item that stood there (its strings and numbers). */
+/** Makes the error for a failed condition from the item that was stored (its strings and numbers). */
 type OrElse = (found: Record<string, string>) => Error;
 
-/** One write of a transaction, as data; `table` turns it into expressions. */
+/** One write of a transaction, as data. `toTransactItem` turns it into DynamoDB expressions. */
 export type Write = { if?: Condition; orElse?: OrElse } & (
   | { put: Item }
   | { update: Key; set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] }
@@ -23,7 +25,7 @@ export type Write = { if?: Condition; orElse?: OrElse } & (
   | { check: Key }
 );
 
-/** Which item a write is to. */
+/** The key of the item that a write changes or checks. */
 export function keyOf(write: Write): Key {
   if ("put" in write) return { PK: write.put.PK, SK: write.put.SK };
   if ("update" in write) return write.update;

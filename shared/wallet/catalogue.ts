@@ -2,20 +2,22 @@ import * as z from "zod";
 
 import type { Day } from "../core/days.ts";
 
-/** One way to pay. Prices are integer minor units of `currency` in shared/core/money.ts, for a whole month. */
+/** A billing plan. Prices are integer minor units of `currency` in shared/core/money.ts, for a whole month. */
 type Plan = {
   name: string;
-  /** What is charged at least for a month on the plan, by the day. */
+  /** The least that is charged for a month on the plan. It is charged by the day. */
   minimum: number;
   prices: {
     mailbox: number;
     dedicatedIp: number;
-    /** For a thousand. */
+    /** The price of a thousand sent mails. */
     sentMails: number;
   };
 };
 
-/** The plans one can be on. This is the one place for prices of plans. */
+/**
+ * The plans that can be chosen. This is the only place for their prices, which PLAN_PRICES can replace from a month on.
+ */
 export const plans = {
   per_mailbox: {
     name: "Per mailbox",
@@ -36,24 +38,24 @@ export const PlanId = z.enum(Object.keys(plans) as [PlanId, ...PlanId[]]);
 export const defaultPlan: PlanId = "per_mailbox";
 
 /**
- * A dedicated IP is paid for so many days in advance when it is claimed, at the price of a month, whatever becomes of
- * it; by the day after them.
+ * When a dedicated IP is claimed it is paid for this many days in advance, at the price of a month, whatever happens to
+ * it. After these days it is charged by the day.
  */
 export const dedicatedIpFirstDays = 30;
 
-/** How long an account may owe before it is suspended. */
+/** The number of days that an account may owe money before it is suspended. */
 export const graceDays = 14;
 
-/** Below this a wallet is low, which is an event. */
+/** A wallet with less than this, in minor units, is low, which is an event. */
 export const lowBalance = 1_000;
 
-/** What one may top up at once. */
+/** The largest amount of one top-up, in minor units. */
 export const topupLimit = 1_000_000;
 
-/** How long a checkout may be paid. */
+/** The number of hours in which a checkout can be paid. */
 export const checkoutHours = 23;
 
-/** Who invoices. */
+/** The company that makes the invoices. */
 export const seller = {
   name: "Hosted Mail Ltd",
   lines: ["1 Example Street", "Exampletown EX1 1EX", "VAT EX123456789"],
@@ -69,9 +71,9 @@ const Prices = z.strictObject({
 });
 
 /**
- * What plans cost from months on, the oldest first; until then, and for plans that a list leaves out, what was before.
- * Invoices are made by the month, from what was used on its days: with prices that begin with a month no day that is
- * recorded already gets another price, as long as the lists of months that have begun stay as they are.
+ * Lists of plan prices, each valid from a month on, the oldest first. Before the first list, and for plans that a list
+ * leaves out, the earlier prices hold. Invoices are made by the month, from the usage of its days. Prices change only
+ * with a month, so no recorded day gets another price, as long as the lists of months that have begun stay as they are.
  */
 export const PriceLists = z
   .array(
@@ -88,7 +90,7 @@ type PriceLists = z.output<typeof PriceLists>;
 
 let read: { text: string; lists: PriceLists } = { text: "[]", lists: [] };
 
-/** The lists of this process, in PLAN_PRICES as JSON. */
+/** The price lists of this process, from the JSON in PLAN_PRICES. */
 function listsHere(): PriceLists {
   const text = process.env["PLAN_PRICES"] ?? "[]";
   if (text !== read.text) read = { text, lists: PriceLists.parse(JSON.parse(text)) };

@@ -24,10 +24,10 @@ export const topupKey = (accountId: string, reference: string): Key => ({
   SK: `TOPUP#${reference}`,
 });
 
-/** Top-ups whose checkout the provider is asked about at an instant, each at its place: account, reference. */
+/** The top-ups about whose checkout the provider is asked at an instant. A place is an account and a reference. */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
-/** Webhooks come within seconds, so the provider is not asked about a new checkout before this. */
+/** The time before the provider is first asked about a new checkout, because webhooks come within seconds. */
 const firstAskMs = 120_000;
 
 export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
@@ -44,11 +44,11 @@ export const StoredTopup = Topup.extend({
   checkout_id: z.string(),
   /** SHA-256 of the secret in the result page's token. */
   token_hash: z.string(),
-  /** The purchase that goes on once it is paid. */
+  /** The batch of purchases that goes on once the top-up is paid. */
   purchase_batch_id: z.string().optional(),
-  /** When the provider was last asked about it for its result page. */
+  /** When the provider was last asked about the top-up for its result page. */
   asked_at: Timestamp.optional(),
-  /** Whether `checkoutQueue` has it until it is settled: one of the first edition is put there late. */
+  /** Whether `checkoutQueue` has the top-up until it is settled. Top-ups of the first version are put there later. */
   is_queued: z.boolean().default(false),
   version: z.int(),
 });
@@ -83,7 +83,7 @@ const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).d
 
 const token = /^([0-9a-f-]{36})\.([\w-]{22})$/;
 
-/** Where the payer comes back to: the public result of the checkout, or the dashboard's page when there is one. */
+/** The address to which the payer comes back: the public result of the checkout. */
 function returnUrl(base: string, accountId: string, checkoutToken: string): string {
   const query = `checkout_token=${checkoutToken}&hosted_page_id={CHECKOUT_SESSION_ID}`;
   return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
@@ -94,10 +94,11 @@ export type Checkouts = { payments: Payments; publicUrl: string };
 type Opened = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
 
 /**
- * Opens a checkout for a top-up, with what notes it, for one transaction. The money is credited by the provider's
- * webhook, which names the account and our reference, so a checkout that is paid is credited even if this dies before
- * it has noted it; and the provider is asked about what is noted, should the webhook not come. A batch of purchases
- * that waits for the money is noted with it.
+ * Opens a checkout for a top-up, and plans the writes that store it, for one transaction.
+ * - The provider's webhook names the account and our reference, and credits the money. So a paid checkout is credited
+ *   even if the process dies before it has stored the top-up.
+ * - The provider is asked about stored top-ups, in case the webhook does not come.
+ * - A batch of purchases that waits for the money is stored with the top-up.
  */
 export async function openTopup(
   accountId: string,
@@ -146,7 +147,7 @@ export async function openTopup(
   };
 }
 
-/** Opens a checkout for a top-up, and notes it. */
+/** Opens a checkout for a top-up, and stores it. */
 export async function createTopup(
   accountId: string,
   amount: number,
@@ -157,7 +158,7 @@ export async function createTopup(
   return context.commit(async () => ({ value: session, ...noted }));
 }
 
-/** The top-up that the token of a result page stands for; 404 for any token that is not this account's. */
+/** The top-up of a result page's token. Throws 404 for a token that is not this account's. */
 export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
   const [, reference = "", secret = ""] = token.exec(checkoutToken) ?? [];
   const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);

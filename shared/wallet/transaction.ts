@@ -40,7 +40,7 @@ export type Transaction = z.output<typeof Transaction>;
 
 export const StoredTransaction = Transaction.extend({
   movement_id: z.string(),
-  /** When what was held was taken, or was free again. */
+  /** When the held amount was taken or released. */
   resolved_at: Timestamp.optional(),
   version: z.int(),
 });

@@ -14,12 +14,14 @@ import { lowBalance } from "./catalogue.ts";
 import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
 
 /*
- * An account's money is a ledger of its own: `wallet` is what the customer has with us, and must not be
- * overdrawn; the others say where money came from and went to. See shared/ledger for the keys.
+ * Every account has a ledger of its own. `wallet` is the customer's money with us and must not be overdrawn; the other
+ * accounts of the ledger say where money came from and went to. See shared/ledger for the keys.
  */
 export const walletOf = (accountId: string): Ledger => ({ partition: `ACCOUNT#${accountId}`, limited: ["wallet"] });
 
-/** Money between the wallet and the rest, described for the customer; or what becomes of a hold. */
+/**
+ * A transfer or a hold between the wallet and the rest of the ledger, described for the customer; or the end of a hold.
+ */
 export type Posting =
   | (Extract<Operation, { kind: "transfer" | "hold" }> & { type: Transaction["type"]; description: string })
   | Extract<Operation, { kind: "capture" | "void" | "expire" }>;
@@ -39,7 +41,7 @@ export const walletKind = defineKind({
 
 type WalletNow = { posted: number; available: number; version: number };
 
-/** What a wallet holds; `available` of it is not held. Integer minor units. */
+/** Reads the balance of a wallet (`posted`), and the part of it that is not held (`available`). Integer minor units. */
 export async function readWallet(table: Reader, accountId: string): Promise<WalletNow> {
   const balance = await readBalance(table, walletOf(accountId), "wallet");
   return { posted: postedOf(balance), available: availableOf(balance), version: balance.version };
@@ -54,8 +56,8 @@ export const unchangedWallet = (accountId: string, version: number): Write => ({
 export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; posted: number; available: number };
 
 /**
- * What does all the postings or none, with their transactions in the list: for one transaction with whatever
- * belongs to them. A posting whose id was done before is done already. 409 `insufficient_funds`.
+ * Plans all postings or none, with their transactions in the list, for one transaction with other writes. A posting
+ * whose id was done before changes nothing. Throws 409 `insufficient_funds`.
  */
 export async function planWallet(
   table: Reader,
@@ -101,7 +103,7 @@ export async function planWallet(
 
 const isBeginning = ({ kind }: Posting): boolean => kind === "transfer" || kind === "hold";
 
-/** Of transactions that are made at once, by clocks that differ, none is before the one that it comes after. */
+/** The later of two instants. Clocks differ, and no transaction may have an earlier time than the one before it. */
 const latest = (one: string, other = ""): string => (one > other ? one : other);
 
 async function planOrRefuse(
@@ -122,7 +124,7 @@ async function planOrRefuse(
   }
 }
 
-/** The transaction that begins with a movement; none for what existed, or for what becomes of a hold. */
+/** The new row of the list for a movement; none for a movement that existed, or for the end of a hold. */
 function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,
@@ -148,7 +150,7 @@ function newRow(
   ];
 }
 
-/** What a hold's transaction becomes when the hold is resolved: at its place, which is the moment it was held. */
+/** The row of a hold after the hold is resolved. It keeps its place in the list, which is the moment it was held. */
 async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
   const { kind, movement, existed, entries } = done;
   if (existed || kind === "transfer" || kind === "hold") return undefined;
@@ -167,7 +169,7 @@ async function resolvedRow(table: Reader, accountId: string, done: Done, now: Da
   return { before, after, write };
 }
 
-/** The event that a wallet has become low, once each time it does. */
+/** The event for a wallet that has become low, once each time it does. */
 function lowBalanceChange(accountId: string, done: readonly Done[], wallet: Balance): Change[] {
   const spent = done
     .flatMap(({ entries }) => entries)

@@ -15,10 +15,10 @@ import { groupKind, groupsOf, nameKey, readGroup, viewOf } from "./group.ts";
 import { dropMembers, planMembersGone } from "./members.ts";
 
 /**
- * Deletes a group with its grants and memberships; 404, 409 `group_not_empty` while groups are inside of it,
- * and 403 `would_escalate` where an owner is deleted by somebody who is none.
- * Of a large group the members and grants go first, some in each transaction: dying half-way leaves a
- * smaller group, and deleting it again ends the work.
+ * Deletes a group with its grants and memberships. Throws 404, 409 `group_not_empty` while groups are inside of it, and
+ * 403 `would_escalate` if the group owns the account and the caller does not.
+ * - The members and grants of a large group are deleted first, some in each transaction.
+ * - If the process dies half-way a smaller group is left, and deleting it again ends the work.
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -29,7 +29,8 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
     return record;
   };
   const before = await mayGo();
-  // Of a group that goes in several transactions the first must not happen when it is not as the caller saw it.
+  // Deleting a large group takes several transactions. Not even the first may happen if the group is not as the caller
+  // saw it.
   if (context.ifMatch) {
     const seen = await viewOf(table, await readGroup(table, accountId, id), before);
     requireMatch(context.ifMatch, seen);
@@ -48,7 +49,10 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   }
 }
 
-/** Deletes a group without grants and its last few members, provided no group changed since `record`; false when there are more. */
+/**
+ * Plans the deletion of a group without grants, and of its last few members, provided that no group changed since
+ * `record`; false if there are more members.
+ */
 async function planGroupGone(
   table: Reader,
   accountId: string,

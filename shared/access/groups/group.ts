@@ -94,14 +94,14 @@ export const StoredGroup = z.object({
   account_id: z.string(),
   name: z.string(),
   idp_name: z.string(),
-  /** As JSON text: a DynamoDB map has limits on depth and numbers that JSON has not. */
+  /** JSON text, because a DynamoDB map has limits on depth and numbers that JSON does not have. */
   attributes: z.string(),
   description: z.string().nullable(),
   version: z.int(),
 });
 export type StoredGroup = z.output<typeof StoredGroup>;
 
-/** The specified group, from what is stored of it, what all groups hold, and the names of those above it. */
+/** The specified view of a group, from its stored row, what all groups hold, and the names of the groups above it. */
 export function groupView(
   group: StoredGroup,
   record: GroupsRecord,
@@ -221,7 +221,7 @@ async function viewsOf(
   return groups.map((group) => groupView(group, record, (id) => names.get(id) ?? ""));
 }
 
-/** The view of one group, as `record` says what all groups hold. */
+/** The view of one group. `record` says what all groups hold. */
 export async function viewOf(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<View> {
   const [view] = await viewsOf(table, group.account_id, [group], record);
   if (!view) throw notFound();
@@ -249,8 +249,8 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 };
 
 /**
- * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all
- * that the other group gives, so the caller must hold that: 403 `would_escalate`; 409 `group_cycle`.
+ * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all that the
+ * other group gives, so the caller must hold that. Throws 403 `would_escalate` if not, and 409 `group_cycle`.
  */
 export async function updateGroup(accountId: string, id: string, given: GroupChange, context: Context): Promise<View> {
   const { table, commit } = context;
@@ -283,13 +283,16 @@ export async function updateGroup(accountId: string, id: string, given: GroupCha
   });
 }
 
-/** A group's attributes as they are to be stored: as they are where nothing of them changes. */
+/** The attributes of a group as JSON to store. The stored JSON is kept if nothing changes. */
 function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupChange): string {
   const isSame = attributes === undefined || isDeepStrictEqual(attributes ?? {}, JSON.parse(old));
   return isSame ? old : JSON.stringify(attributes ?? {});
 }
 
-/** The groups once one is moved. What is looked at is what the write's condition holds on to: nothing can be slipped in between. */
+/**
+ * The groups after the move of one. The condition of the write covers everything that is checked here, so that nothing
+ * can change in between.
+ */
 async function moved(
   accountId: string,
   id: string,

@@ -70,7 +70,7 @@ const readMemberList = async (
 
 type Removal = { writes: Write[]; changes: Change[] };
 
-/** What takes members out of a group. */
+/** Plans the removal of members from a group. */
 async function planRemoval(
   table: Reader,
   accountId: string,
@@ -88,12 +88,12 @@ async function planRemoval(
   return { writes: [...writes, ...left], changes };
 }
 
-/** What somebody holds once they are out of groups. */
+/** The change that takes a subject out of groups. */
 const outOf =
   (groupIds: readonly string[]): HolderChange["change"] =>
   (held) => ({ ...held, groups: held.groups.filter((id) => !groupIds.includes(id)) });
 
-/** What takes members off the list of a group, where what they hold is changed by other means. */
+/** Plans the removal of members from the list of a group. The caller changes what they hold by other means. */
 async function planUnlisted(
   table: Reader,
   accountId: string,
@@ -115,7 +115,9 @@ async function planUnlisted(
   };
 }
 
-/** What takes a member off the lists of groups, and the change of what it holds that must go with it. */
+/**
+ * Plans the removal of a member from the lists of groups, and returns the change of what it holds that must go with it.
+ */
 export async function planLeft(
   table: Reader,
   accountId: string,
@@ -135,10 +137,10 @@ export async function planLeft(
   };
 }
 
-/** What several transactions of one call need. */
+/** The part of the context that a call with several transactions needs. */
 export type Work = Pick<Context, "table" | "commit">;
 
-/** Takes a member out of groups, one at a time; a group that is gone meanwhile is left as well. */
+/** Takes a member out of groups, one at a time. It also leaves groups that are deleted meanwhile. */
 export async function leaveGroups(
   { table, commit }: Work,
   accountId: string,
@@ -166,7 +168,10 @@ async function firstMembers(table: Reader, accountId: string, groupId: string): 
   return places.flatMap((place) => (place ? [Place.parse(place)] : []));
 }
 
-/** Takes out members, some in each transaction, until few enough are left for one more; whether it did. */
+/**
+ * Takes members out of a group, some in each transaction, until one more transaction can take out the rest. Returns
+ * whether it took out any.
+ */
 export async function dropMembers({ table, commit }: Work, accountId: string, groupId: string): Promise<boolean> {
   for (let some = false; ; some = true) {
     const { total } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: 1 });
@@ -179,8 +184,8 @@ export async function dropMembers({ table, commit }: Work, accountId: string, gr
 }
 
 /**
- * What takes out the last members of a group that goes, and fail when somebody joins meanwhile;
- * undefined while there are more than one transaction takes.
+ * Plans the removal of the last members of a group that is deleted. The writes fail if somebody joins meanwhile.
+ * Undefined while there are more members than one transaction can take out.
  */
 export async function planMembersGone(table: Reader, accountId: string, groupId: string): Promise<Removal | undefined> {
   const places = await firstMembers(table, accountId, groupId);
@@ -212,8 +217,10 @@ export async function listMembers(
 }
 
 /**
- * Makes a user or service account a member; who is one already stays as they were. The caller must hold all
- * that the group gives: 403 `would_escalate`. 404 for a group the account does not have, 422 for such a service account.
+ * Makes a user or service account a member. Somebody who is a member already stays one as before. Throws:
+ * - 403 `would_escalate` unless the caller holds all that the group gives;
+ * - 404 for a group that the account does not have;
+ * - 422 for a service account that the account does not have.
  */
 export async function addMember(
   accountId: string,
@@ -242,7 +249,7 @@ export async function addMember(
       ]),
     );
     const place: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
-    // The group must still be as it was when the caller's right to give it was looked at.
+    // The group must still be as it was when the caller's right to give it was checked.
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };
     if (version !== record.version)
       await requireToHold(context, accountId, handedByGroup(await readGroups(table, accountId), groupId));
@@ -254,7 +261,10 @@ export async function addMember(
   });
 }
 
-/** Takes a member out of a group; 404, and only owners take out of a group that owns the account. */
+/**
+ * Takes a member out of a group. Throws 404, and 403 `would_escalate` if the group owns the account and the caller does
+ * not.
+ */
 export async function removeMember(
   accountId: string,
   groupId: string,

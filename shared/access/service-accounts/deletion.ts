@@ -7,15 +7,17 @@ import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { leaveGroups, planLeft } from "../groups/members.ts";
 
-/** Each takes up to four writes of the hundred that a transaction has. */
+/**
+ * The number of assignments that one transaction revokes. Each takes up to four of the hundred writes of a transaction.
+ */
 const atOnce = 20;
 
-/** What one transaction takes along beside the service account itself. */
+/** How many grants and groups one transaction removes together with the service account itself. */
 const [fewGrants, fewGroups] = [12, 4];
 
 /**
- * What revokes all that a service account holds, takes it out of its groups and forgets it; undefined when
- * that is more than one transaction takes.
+ * Plans the revocation of all that a service account holds, its removal from its groups, and the deletion of its
+ * record; undefined if that is more than one transaction can do.
  */
 export async function planPurge(
   table: Reader,
@@ -34,14 +36,14 @@ export async function planPurge(
   const assignments = await getAssignments(table, accountId, ids);
   const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
   const { SK } = accessKey(accountId, subject);
-  // What it holds was read twice; who gave it more in between has made this too little.
+  // What it holds was read twice. If somebody gave it more in between, this plan would not remove everything.
   if (!revoked.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
   return { writes: [...left.writes, ...revoked.writes], changes: [...left.changes, ...revoked.changes] };
 }
 
 /**
- * Revokes all that a service account holds, takes it out of its groups and forgets it. Its tokens are dead
- * already: what it held goes some at a time, and what is left meanwhile gives nobody anything.
+ * Revokes all that a service account holds, takes it out of its groups and deletes its record, in several transactions.
+ * Its tokens are dead already, so what is left meanwhile gives nobody anything.
  */
 export async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
@@ -61,7 +63,7 @@ export async function purgeServiceAccount(
       return { value: writes.length > 0, writes, changes: [], housekeeping: true };
     });
     const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
-    // The record is short by then: leaving groups rewrites it every time.
+    // Groups are left last, when the record is short, because leaving one rewrites it.
     if (held?.grants.length === 0) await leaveGroups({ table, commit }, accountId, subject, held.groups);
   }
 }

@@ -54,9 +54,9 @@ export const ServiceAccountWithToken = ServiceAccount.extend({
 const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
 
 const Stored = ServiceAccount.extend({
-  /** As of the last rotation; since then its tokens tell. */
+  /** The last use before the last rotation. Later uses are stored with its tokens. */
   last_used_at: ServiceAccount.shape.last_used_at.default(null),
-  /** The tokens that may still work, the newest last. */
+  /** The public ids of the tokens that may still work, the newest last. */
   public_ids: z.array(z.string()),
   version: z.int(),
 });
@@ -113,7 +113,7 @@ export function planServiceAccount(input: New, minted: MintedToken): { stored: S
   return { stored, writes: [put(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
 }
 
-/** Creates a service account that holds nothing yet; its token is in the answer and nowhere else. */
+/** Creates a service account that holds nothing yet. Its token is in the answer and stored nowhere else. */
 export async function createServiceAccount(
   accountId: string,
   input: { name: string; expires_at?: string | null | undefined },
@@ -140,19 +140,21 @@ export async function listServiceAccounts(accountId: string, { table }: Context)
   return stored.map((one) => ({ ...one, last_used_at: lastUse(one, used) }));
 }
 
-/** When any token of a service account was last used, from when its present ones were. */
+/** When any token of a service account was last used. `used` has the last uses of its present tokens. */
 function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string, string>): string | null {
   const uses = [...(last_used_at === null ? [] : [last_used_at]), ...public_ids.flatMap((id) => used.get(id) ?? [])];
   return uses.toSorted().at(-1) ?? null;
 }
 
-/** How many tokens work at the same time, so that one transaction ends them all. */
+/** The number of tokens that may work at the same time, so that one transaction can end them all. */
 const liveLimit = 20;
 
 /**
- * Makes a new token; the old ones work for `overlapSeconds` more, or not at all for 0. The caller must hold
- * all that the service account holds: 403 `would_escalate`. 404, also once it is revoked; 409 `limit_reached`
- * while very many old ones still work.
+ * Makes a new token. The old ones work for `overlapSeconds` more, or end at once for 0. Throws:
+ * - 403 `would_escalate` unless the caller holds all that the service account holds;
+ * - 404 for an unknown or revoked service account;
+ * - 409 `limit_reached` while too many old tokens still work;
+ * - 409 `service_account_expired` if it has expired.
  */
 export async function rotateServiceAccount(
   accountId: string,
@@ -202,8 +204,8 @@ export async function rotateServiceAccount(
 }
 
 /**
- * Revokes a service account with its tokens, grants and memberships, from the next request on; 404, and 403
- * `would_escalate` where an owner is revoked by somebody who is none.
+ * Revokes a service account with its tokens, grants and memberships, from the next request on. Throws 404, and 403
+ * `would_escalate` if it owns the account and the caller does not.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -211,7 +213,7 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   const isPurged = await commit(async () => {
     const old = await read(table, accountId, id);
-    // What an earlier revocation left, having died half-way, is cleared away by this one.
+    // An earlier revocation may have died half-way. This one removes what it left.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());

@@ -6,7 +6,13 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { notFound } from "../shared/core/errors.ts";
 import { etagOf, hasTag, parseTags } from "../shared/core/etag.ts";
 import { addressOf } from "../shared/core/product.ts";
-import { type Response, failureResponse, pageInstead, requestIdOf, sealed } from "../shared/http/response.ts";
+import {
+  type Response,
+  failureResponse,
+  redirectToDocs,
+  requestIdOf,
+  withStandardHeaders,
+} from "../shared/http/response.ts";
 
 const mediaTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -72,19 +78,19 @@ async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<R
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
-  const redirect = pageInstead(event);
-  if (redirect) return sealed(redirect, event);
+  const redirect = redirectToDocs(event);
+  if (redirect) return withStandardHeaders(redirect, event);
   const file = fileOf(event.rawPath);
   const content = file === undefined ? undefined : await readFile(join(folder, file)).catch(() => undefined);
-  if (file === undefined || content === undefined) return sealed(await missing(event, folder), event);
+  if (file === undefined || content === undefined) return withStandardHeaders(await missing(event, folder), event);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
   const text = content.toString(isText ? "utf8" : "base64");
   const body = event.rawPath === cardPath ? text.replaceAll("{address}", addressOf(event)) : text;
   const headers = { etag: `W/${etagOf(body)}`, vary: "accept-encoding", ...headersOf(event.rawPath) };
   const known = parseTags(event.headers["if-none-match"] ?? "");
-  if (known && hasTag(known, etagOf(body), true)) return sealed({ statusCode: 304, headers }, event);
-  return sealed(
+  if (known && hasTag(known, etagOf(body), true)) return withStandardHeaders({ statusCode: 304, headers }, event);
+  return withStandardHeaders(
     { statusCode: 200, headers: { "content-type": type, ...headers }, body, isBase64Encoded: !isText },
     event,
   );

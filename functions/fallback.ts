@@ -4,7 +4,13 @@ import { join } from "node:path";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { notFound, Problem } from "../shared/core/errors.ts";
-import { type Response, failureResponse, pageInstead, requestIdOf, sealed } from "../shared/http/response.ts";
+import {
+  type Response,
+  failureResponse,
+  redirectToDocs,
+  requestIdOf,
+  withStandardHeaders,
+} from "../shared/http/response.ts";
 
 /** The methods that each path template allows; written beside the bundle at build time. */
 type Methods = Record<string, string[]>;
@@ -33,15 +39,15 @@ const patternOf = (template: string): RegExp => {
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
-  const redirect = pageInstead(event);
-  if (redirect) return sealed(redirect, event);
+  const redirect = redirectToDocs(event);
+  if (redirect) return withStandardHeaders(redirect, event);
   const allow = allowedMethods(event.rawPath);
   if (allow.length > 0 && event.requestContext.http.method === "OPTIONS") {
-    return sealed({ statusCode: 204, headers: { allow: allow.join(", ") } }, event);
+    return withStandardHeaders({ statusCode: 204, headers: { allow: allow.join(", ") } }, event);
   }
   const problem =
     allow.length === 0
       ? notFound()
       : new Problem("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow });
-  return sealed(failureResponse(problem, requestId), event);
+  return withStandardHeaders(failureResponse(problem, requestId), event);
 };

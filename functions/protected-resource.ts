@@ -2,7 +2,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { readEnvironment, type Issuer } from "../shared/core/environment.ts";
 import { protectedResource } from "../shared/http/protected-resource.ts";
-import { json, sealed, type Response } from "../shared/http/response.ts";
+import { json, withStandardHeaders, type Response } from "../shared/http/response.ts";
 
 let issuers: readonly Issuer[] | undefined;
 
@@ -10,5 +10,5 @@ let issuers: readonly Issuer[] | undefined;
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   issuers ??= readEnvironment(process.env).ISSUERS;
   const headers = { "cache-control": "public, max-age=300" };
-  return sealed(json(200, protectedResource(event, issuers), headers), event);
+  return withStandardHeaders(json(200, protectedResource(event, issuers), headers), event);
 };

@@ -1,6 +1,6 @@
 import { routes } from "../functions/routes.ts";
 import { metadataPath, resourcePaths } from "../shared/http/protected-resource.ts";
-import type { Port } from "../shared/http/route.ts";
+import type { ProviderName } from "../shared/http/route.ts";
 
 /** One Lambda function: its source file, its access to the table, and the requests that reach it. */
 export type LambdaSpec = {
@@ -12,7 +12,7 @@ export type LambdaSpec = {
    * The ports that it uses besides the table: `secrets` seals and opens, `payments` takes money, `files` signs
    * addresses.
    */
-  uses?: readonly Port[];
+  uses?: readonly ProviderName[];
   /** The time limit of a request, by default 10 seconds. */
   timeoutSeconds?: number;
   /** Its memory, by default 512 MB. The processor share is in proportion: one whole processor at 1,769 MB. */

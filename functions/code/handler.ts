@@ -1,4 +1,4 @@
-import { type Door, requireHonoured } from "../../shared/http/invoke.ts";
+import { type InvocationContext, requireHonoured } from "../../shared/http/invoke.ts";
 import { type Handler, type Request, lambda } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -20,7 +20,7 @@ const run = lambda("code", answer, {
 });
 
 /** Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. */
-async function answer(request: Request, door: Door): Promise<Response> {
+async function answer(request: Request, door: InvocationContext): Promise<Response> {
   await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
   requireHonoured({}, request);
   return isMcp(request) ? mcp(request, door) : a2a(request, door);

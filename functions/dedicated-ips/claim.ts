@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { line } from "../../shared/core/text.ts";
-import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
 import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -33,7 +33,7 @@ export const route = defineRoute({
   output: DedicatedIp,
   problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
   run: ({ params, body }, context) =>
-    claimIp({ accountId: params.account_id, optionId: body.option_id, name: body.name }, context),
+    reserveIp({ accountId: params.account_id, optionId: body.option_id, name: body.name }, context),
 });
 
 export const handler = http(route);

@@ -6,7 +6,7 @@ import { DomainRef } from "../../shared/domains/name.ts";
 import { addRecord } from "../../shared/domains/records/add.ts";
 import { newRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/domains/records/sync-now.ts";
+import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -30,7 +30,7 @@ export const route = defineRoute({
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
   run: async ({ body, found }, context) =>
-    context.answer(await shownOnceSynced(await addRecord(found, body, context), found, context)),
+    context.answer(await viewAfterSync(await addRecord(found, body, context), found, context)),
 });
 
 export const handler = http(route);

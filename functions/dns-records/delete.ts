@@ -1,6 +1,6 @@
 import { recordInPath, RecordParams, removeRecord } from "../../shared/domains/records/change.ts";
 import { recordKind } from "../../shared/domains/records/stored-record.ts";
-import { syncSoon } from "../../shared/domains/records/sync-now.ts";
+import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 
@@ -19,7 +19,7 @@ export const route = defineRoute({
   problems: ["system_managed", "domain_not_ready"],
   run: async ({ found }, context) => {
     await removeRecord(found, context);
-    await syncSoon(found.domain, context);
+    await syncNow(found.domain, context);
     return {};
   },
 });

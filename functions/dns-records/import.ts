@@ -5,7 +5,7 @@ import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { ImportAnswer, importRecords } from "../../shared/domains/records/import.ts";
 import { recordView } from "../../shared/domains/records/stored-record.ts";
-import { syncSoon } from "../../shared/domains/records/sync-now.ts";
+import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -34,7 +34,7 @@ export const route = defineRoute({
   problems: ["domain_not_ready"],
   run: async ({ body, found }, context) => {
     const { answer } = await importRecords(found, body, context);
-    const zone = body.dry_run ? undefined : await syncSoon(found, context);
+    const zone = body.dry_run ? undefined : await syncNow(found, context);
     const value = answer((record) => recordView(record, zone));
     return context.commit(async () => ({ value, writes: [], changes: [] }));
   },

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { changeRecord, recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
 import { changedRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
-import { shownOnceSynced } from "../../shared/domains/records/sync-now.ts";
+import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -24,7 +24,7 @@ export const route = defineRoute({
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
   run: async ({ body, found }, context) =>
-    context.answer(await shownOnceSynced(await changeRecord(found, body, context), found.domain, context)),
+    context.answer(await viewAfterSync(await changeRecord(found, body, context), found.domain, context)),
 });
 
 export const handler = http(route);

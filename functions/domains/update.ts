@@ -1,6 +1,6 @@
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { syncSoon } from "../../shared/domains/records/sync-now.ts";
+import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
 import { DomainSettings, setDomain } from "../../shared/domains/setup/settings.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -23,7 +23,7 @@ export const route = defineRoute({
   problems: ["domain_not_ready", "upstream_unavailable"],
   run: async ({ body, found }, context) => {
     const after = await setDomain(found, body, context);
-    await syncSoon(after, context);
+    await syncNow(after, context);
     return context.answer(await domainDetail(after, context));
   },
 });

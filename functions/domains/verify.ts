@@ -1,6 +1,6 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { syncSoon } from "../../shared/domains/records/sync-now.ts";
+import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -23,7 +23,7 @@ export const route = defineRoute({
   problems: ["domain_not_ready"],
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });
-    if (verification.verified) await syncSoon(found, context);
+    if (verification.verified) await syncNow(found, context);
     return verification;
   },
 });

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
 import type { Endpoint } from "../../shared/core/endpoint.ts";
-import { networkOf } from "../../shared/core/ip.ts";
+import { clientNetwork } from "../../shared/core/ip.ts";
 import { relayOf } from "../../shared/dedicated-ips/relay.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { readAddress } from "../../shared/mail/mailboxes/local-part.ts";
-import { mailDoor, type MailRequest, type MailWork } from "../../shared/mail/servers/door.ts";
+import { mailServerHandler, type MailRequest, type MailWork } from "../../shared/mail/servers/door.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/log-in.ts";
 import { mailServers } from "../../shared/mail/servers/platform.ts";
 import { charge } from "../../shared/rate-limits/limiter.ts";
@@ -77,7 +77,7 @@ function spelled(user: string): string {
 async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
   const address = createHash("sha256").update(spelled(user)).digest("hex").slice(0, 32);
   const limiter = { table, memory, log, now };
-  await charge({ principalId: `login-from/${networkOf(source)}`, class: "login_source", cost: 1 }, limiter);
+  await charge({ principalId: `login-from/${clientNetwork(source)}`, class: "login_source", cost: 1 }, limiter);
   await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
 }
 
@@ -111,6 +111,6 @@ async function answer({ headers }: MailRequest, work: MailWork) {
  * server to use. The answer is in the headers of a 200, as nginx requires, unless the request did not come from a mail
  * server.
  */
-export const handler = mailDoor("mail.auth", answer, (problem, requestId) =>
+export const handler = mailServerHandler("mail.auth", answer, (problem, requestId) =>
   problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : later(),
 );

@@ -1,5 +1,5 @@
 import { json } from "../../shared/http/response.ts";
-import { mailDoor } from "../../shared/mail/servers/door.ts";
+import { mailServerHandler } from "../../shared/mail/servers/door.ts";
 import { routeOf } from "../../shared/mail/servers/recipient.ts";
 
 /**
@@ -8,7 +8,7 @@ import { routeOf } from "../../shared/mail/servers/recipient.ts";
  * - nobody (`none`)
  * - not handled here (`unknown`), also when nobody has proved ownership of the domain
  */
-export const handler = mailDoor("mail.recipient", async ({ rawQueryString }, { table }) => {
+export const handler = mailServerHandler("mail.recipient", async ({ rawQueryString }, { table }) => {
   // A plus sign stays a plus sign, encoded or not: no address here contains a space.
   const query = new URLSearchParams(rawQueryString.replaceAll("+", "%2B"));
   const route = await routeOf(table, query.get("address") ?? "");

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { overlapSeconds } from "../../shared/core/fields.ts";
+import { gracePeriodSeconds } from "../../shared/core/fields.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { outside } from "../../shared/webhooks/services.ts";
@@ -22,7 +22,7 @@ export const route = defineRoute({
   params: WebhookParams,
   body: z
     .strictObject({
-      overlap_seconds: overlapSeconds("How long the old secret still signs too"),
+      overlap_seconds: gracePeriodSeconds("How long the old secret still signs too"),
     })
     .meta({ id: "WebhookSecretRotate", description: "How to rotate." }),
   output: WebhookWithSecret,

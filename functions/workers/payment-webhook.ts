@@ -3,7 +3,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log, LogFields } from "../../shared/core/log.ts";
-import { sideDoor, type SideDoorWork } from "../../shared/http/internal.ts";
+import { internalHandler, type SideDoorWork } from "../../shared/http/internal.ts";
 import { failureResponse, json } from "../../shared/http/response.ts";
 import { payments } from "../../shared/providers/payments/factory.ts";
 
@@ -49,7 +49,7 @@ async function take(event: APIGatewayProxyEventV2, work: SideDoorWork): Promise<
  * - 413: the body is too large.
  * - 503: the provider must send the event again.
  */
-export const handler = sideDoor({
+export const handler = internalHandler({
   name: "workers.payment_webhook",
   answer: async (event, work) => {
     const fields = await take(event, work);

@@ -4,7 +4,7 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
-import type { Port } from "../../shared/http/route.ts";
+import type { ProviderName } from "../../shared/http/route.ts";
 import { MailSender, domainOf, senderIn } from "../../shared/providers/mail/sender.ts";
 import type { Config } from "../config/config.ts";
 import { filesBucketId } from "./storage.ts";
@@ -53,7 +53,7 @@ const zoneActions = [
 export const readSecret = ["secretsmanager:GetSecretValue"];
 
 /** The actions by port. A door seals secrets and signs the URLs of files; a worker opens secrets and writes files. */
-const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = {
+const actions: Record<Side, Record<Exclude<ProviderName, "mail">, readonly string[]>> = {
   door: {
     secrets: ["kms:Decrypt", "kms:Encrypt"],
     payments: readSecret,
@@ -75,8 +75,12 @@ const actions: Record<Side, Record<Exclude<Port, "mail">, readonly string[]>> = 
 const fileKinds = ["exports/*"];
 
 /** The policies for the ports that a function uses, by the policy's name. */
-export function portPolicies(side: Side, uses: readonly Port[], outside: Outside): Record<string, PolicyDocument> {
-  const resources: Record<Exclude<Port, "mail">, string | readonly string[] | undefined> = {
+export function portPolicies(
+  side: Side,
+  uses: readonly ProviderName[],
+  outside: Outside,
+): Record<string, PolicyDocument> {
+  const resources: Record<Exclude<ProviderName, "mail">, string | readonly string[] | undefined> = {
     secrets: outside.secretsKey.keyArn,
     payments: secretArnOf(outside.files, outside.payments.paymentsSecretName),
     files: fileKinds.map((kind) => outside.files.arnForObjects(kind)),
@@ -84,7 +88,7 @@ export function portPolicies(side: Side, uses: readonly Port[], outside: Outside
     dns: outside.hosting.dns === "route53" ? "*" : undefined,
     mail_servers: secretArnOf(outside.files, outside.mailServers.mailSecretName),
   };
-  const policyOf = (port: Port): PolicyDocument | undefined => {
+  const policyOf = (port: ProviderName): PolicyDocument | undefined => {
     if (port === "mail") return sendingPolicy(outside);
     const resource = resources[port];
     return resource === undefined ? undefined : allow(actions[side][port], ...[resource].flat());
@@ -126,9 +130,9 @@ export function secretArnOf(scope: Construct, name: string | undefined): string 
 }
 
 /** The environment variables for the ports that a function uses. */
-export function portEnvironment(uses: readonly Port[], outside: Outside): Record<string, string> {
+export function portEnvironment(uses: readonly ProviderName[], outside: Outside): Record<string, string> {
   const { paymentsSecretName, paymentsReturnUrl } = outside.payments;
-  const variables: Record<Port, Record<string, string | undefined>> = {
+  const variables: Record<ProviderName, Record<string, string | undefined>> = {
     secrets: { SECRETS_KEY_ID: outside.secretsKey.keyArn },
     payments: {
       PAYMENTS_SECRET_NAME: paymentsSecretName,
@@ -166,7 +170,11 @@ function sendingEnvironment({ mail }: Outside): Record<string, string | undefine
 }
 
 /** Tells cdk-nag why a role of a function that uses some ports has a wildcard. */
-export function acknowledgePorts(role: Role, uses: readonly Port[], { hosting }: Pick<Outside, "hosting">): void {
+export function acknowledgePorts(
+  role: Role,
+  uses: readonly ProviderName[],
+  { hosting }: Pick<Outside, "hosting">,
+): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
     for (const kind of fileKinds) {

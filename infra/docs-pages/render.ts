@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { Marked, type Tokens } from "marked";
 
 import { productName } from "../../shared/core/product.ts";
-import { escaped } from "../../shared/core/text.ts";
+import { escapeHtml } from "../../shared/core/text.ts";
 import { type DocsPage, groups, shownAs } from "./pages.ts";
 
 /** The anchor that GitHub gives a heading, so that links work on both sites. */
@@ -33,7 +33,7 @@ const plain = (html: string): string => html.replaceAll(/<[^>]+>/g, "");
 /** Turns a code span that names a page into a link; undefined for other code spans. */
 function linkToPage(text: string): string | undefined {
   const shown = shownAs(text);
-  return shown && `<a href="${shown.path}">${text.startsWith("/") ? escaped(text) : escaped(shown.title)}</a>`;
+  return shown && `<a href="${shown.path}">${text.startsWith("/") ? escapeHtml(text) : escapeHtml(shown.title)}</a>`;
 }
 
 /**
@@ -47,8 +47,8 @@ export function renderMarkdown(markdown: string, file: string): string {
   const marked = new Marked({
     gfm: true,
     renderer: {
-      html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
-      image: ({ text }) => escaped(text),
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
+      image: ({ text }) => escapeHtml(text),
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens);
         const id = slugOf(unescaped(plain(html)), taken);
@@ -57,18 +57,18 @@ export function renderMarkdown(markdown: string, file: string): string {
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
         return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
       },
-      codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escaped(text)}</code>`,
+      codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
         const address = addressOf(href, file);
         const shown = address === undefined ? undefined : shownAs(posix.join("docs", posix.basename(href)));
         isInLink = true;
         // A file's name means nothing to a reader of the site.
-        const html = /^`.*\.md`$/.test(text) && shown ? escaped(shown.title) : this.parser.parseInline(tokens);
+        const html = /^`.*\.md`$/.test(text) && shown ? escapeHtml(shown.title) : this.parser.parseInline(tokens);
         isInLink = false;
-        return address === undefined ? html : `<a href="${escaped(address)}">${html}</a>`;
+        return address === undefined ? html : `<a href="${escapeHtml(address)}">${html}</a>`;
       },
       code: ({ text, lang }) =>
-        `<pre tabindex="0"${lang ? ` data-language="${escaped(lang)}"` : ""}><code>${escaped(text)}\n</code></pre>\n`,
+        `<pre tabindex="0"${lang ? ` data-language="${escapeHtml(lang)}"` : ""}><code>${escapeHtml(text)}\n</code></pre>\n`,
       table({ header, rows }) {
         const cells = (row: Tokens.TableCell[], tag: string): string =>
           `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`;
@@ -113,10 +113,10 @@ const unescaped = (html: string): string => html.replaceAll(/&(?:amp|lt|gt|quot|
 const current = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
 
 const linkTo = ({ name, title }: DocsPage, here: string): string =>
-  `<li><a href="/docs/${name}"${current(name === here)}>${escaped(title)}</a></li>`;
+  `<li><a href="/docs/${name}"${current(name === here)}>${escapeHtml(title)}</a></li>`;
 
 const groupOf = ({ title, pages }: (typeof groups)[number], here: string): string =>
-  `<h2>${escaped(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
+  `<h2>${escapeHtml(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
 
 /**
  * Lays out a page of the site around its article. The page works without its script, and loads nothing from other
@@ -128,7 +128,7 @@ export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, articl
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
-    <title>${productName} · ${escaped(title)}</title>
+    <title>${productName} · ${escapeHtml(title)}</title>
     <link rel="icon" href="/docs/favicon-32x32.png" />
     <link rel="stylesheet" href="/docs/base.css" />
     <link rel="stylesheet" href="/docs/pages.css" />

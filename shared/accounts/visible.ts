@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../core/errors.ts";
-import { type PageQuery, type Source, spanOf } from "../core/page.ts";
+import { type PageQuery, type RowSource, spanOf } from "../core/page.ts";
 import { atOneMoment, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";
@@ -62,7 +62,7 @@ export async function visibleAccounts(
  * All accounts that match the filter. An account whose status changed during the read is left out, and the read starts
  * again.
  */
-const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise<Source<StoredAccount>[]> =>
+const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise<RowSource<StoredAccount>[]> =>
   moment.open([
     {
       list: accountsMatching(filter),
@@ -71,7 +71,7 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
   ]);
 
 /** First the accounts a user belongs to in person, then those that only the groups in the token give. */
-async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<Source<StoredAccount>[]> {
+async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<RowSource<StoredAccount>[]> {
   const own = await moment.open([
     { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
   ]);

@@ -17,7 +17,7 @@ import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts
  * The billing of an account while it is worked on: what was read, with the changes. `planBilling` makes it one
  * transaction, which fails if anything that was read has changed.
  */
-export type Book = {
+export type AccountBilling = {
   accountId: string;
   account: StoredAccount;
   now: Date;
@@ -38,7 +38,7 @@ export type Book = {
 };
 
 /** Reads the billing of an account. Throws 404. */
-export async function openBook(table: Reader, accountId: string, now: Date): Promise<Book> {
+export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
   // The state is read before the account. A change of the status for a debt also writes the state, so a status that is
   // newer than the state fails the state's condition. A status older than the state would go unnoticed.
   const stored = await table.get(stateKey(accountId), BillingState);
@@ -67,7 +67,11 @@ export async function openBook(table: Reader, accountId: string, now: Date): Pro
 }
 
 /** Makes the work on a book one transaction; undefined if the wallet is not as it was read. */
-async function planOf(table: Reader, book: Book, before: BillingState): Promise<ChangePlan<void> | undefined> {
+async function planOf(
+  table: Reader,
+  book: AccountBilling,
+  before: BillingState,
+): Promise<ChangePlan<void> | undefined> {
   const { accountId, now, state } = book;
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
@@ -108,7 +112,7 @@ async function planOf(table: Reader, book: Book, before: BillingState): Promise<
 }
 
 /** Plans the postings of a book; undefined if the wallet is not as it was read. */
-async function planPostings(table: Reader, book: Book): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
+async function planPostings(table: Reader, book: AccountBilling): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
   if (book.postings.length === 0) return { writes: [], changes: [] };
   try {
     const { writes, changes, available } = await planWallet(table, book.accountId, book.postings, book.now);
@@ -121,7 +125,7 @@ async function planPostings(table: Reader, book: Book): Promise<Omit<ChangePlan<
   }
 }
 
-async function invoiceWrites(table: Reader, { accountId, newInvoices }: Book): Promise<Write[]> {
+async function invoiceWrites(table: Reader, { accountId, newInvoices }: AccountBilling): Promise<Write[]> {
   if (newInvoices.length === 0) return [];
   const { state } = await readList(table, invoicesOf(accountId));
   return appendRows(
@@ -145,10 +149,10 @@ export async function planBilling(
   table: Reader,
   accountId: string,
   now: Date,
-  work: (book: Book) => Promise<void> | void,
-): Promise<ChangePlan<void> & { book: Book }> {
+  work: (book: AccountBilling) => Promise<void> | void,
+): Promise<ChangePlan<void> & { book: AccountBilling }> {
   for (let reads = 0; reads < maxReads; reads++) {
-    const book = await openBook(table, accountId, now);
+    const book = await openAccountBilling(table, accountId, now);
     const before = book.state;
     await work(book);
     const plan = await planOf(table, book, before);

@@ -9,7 +9,7 @@ import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
-import { openBook, planBilling, type Book } from "./book.ts";
+import { openAccountBilling, planBilling, type AccountBilling } from "./book.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
 import { countManaged } from "./usage.ts";
 
@@ -32,7 +32,7 @@ type CurrentPlan = z.output<typeof CurrentPlan>;
 /** The plan of an account today. */
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
   const [{ state, open }, { count }] = await Promise.all([
-    openBook(table, accountId, now()),
+    openAccountBilling(table, accountId, now()),
     countManaged(table, accountId),
   ]);
   const today = dayOf(now());
@@ -65,7 +65,7 @@ export const PlanAnswer = z
   .meta({ id: "PlanChangeResponse", description: "What became of the plan." });
 type PlanAnswer = z.output<typeof PlanAnswer>;
 
-const answerOf = (book: Book, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
+const answerOf = (book: AccountBilling, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
   const isNow = from <= dayOf(book.now);
   return {
     status: !isNow ? "scheduled" : target === null ? "cancelled" : "active",
@@ -77,7 +77,7 @@ const answerOf = (book: Book, previous: PlanId | null, target: PlanId | null, fr
   };
 };
 
-function requireNothingDue({ open }: Book): void {
+function requireNothingDue({ open }: AccountBilling): void {
   if (open.length === 0) return;
   throw new Problem("payment_due", "Pay the open invoice first: top up the wallet by what is missing.", {
     open_invoices: open.map(({ number }) => number),
@@ -170,7 +170,7 @@ const daysAtOnce = 31;
  * Makes the final settlement: a month that ended and is not invoiced yet, and the days of this one. If the daily run is
  * further behind than that, the settlement is left to it, because it does one month after another.
  */
-async function settleNow(table: Context["table"], book: Book, last: Day): Promise<void> {
+async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > daysAtOnce) return;
   while (book.state.settle_from <= last) {
     await accrueThrough(table, book, last);

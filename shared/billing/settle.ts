@@ -4,13 +4,13 @@ import { currency, money } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
 import { defaultPlan, graceDays, seller } from "../wallet/catalogue.ts";
 import { periodEnd, planOn, withoutHistory } from "../wallet/state.ts";
-import type { Book } from "./book.ts";
+import type { AccountBilling } from "./book.ts";
 import { linesOf, totalOf, type Accrual } from "./charges.ts";
 import { newDownloadKey } from "./invoice-links.ts";
 import { numberOf, type StoredInvoice } from "./invoice.ts";
 import { readSent, readUsage } from "./usage.ts";
 
-const isServed = ({ status }: Book): boolean => status === "active" || status === "past_due";
+const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
 
 /**
  * Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month.
@@ -18,7 +18,7 @@ const isServed = ({ status }: Book): boolean => status === "active" || status ==
  * - A day without service gets nothing.
  * - A day without a plan gets only the managed IPs, by the default plan.
  */
-export async function accrueThrough(table: Reader, book: Book, last: Day): Promise<void> {
+export async function accrueThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
   const days = daysBetween(book.state.accrue_from, end);
   if (days.length === 0) return;
@@ -41,7 +41,7 @@ export async function accrueThrough(table: Reader, book: Book, last: Day): Promi
 }
 
 /** Puts the recorded days up to `last`, all of one month, on an open invoice. `payOpen` pays it if the wallet can. */
-export function settleThrough(book: Book, last: Day): void {
+export function settleThrough(book: AccountBilling, last: Day): void {
   const { state } = book;
   const days = book.accruals.filter(({ day }) => day >= state.settle_from && day <= last);
   book.accruals = book.accruals.filter(({ day }) => day > last);
@@ -74,14 +74,14 @@ export function settleThrough(book: Book, last: Day): void {
 const paidAtOnce = 5;
 
 /** The oldest open invoice, if the wallet can pay it. */
-export const nextPayable = ({ open: [oldest], available }: Book): StoredInvoice | undefined =>
+export const nextPayable = ({ open: [oldest], available }: AccountBilling): StoredInvoice | undefined =>
   oldest && oldest.total <= available ? oldest : undefined;
 
 /**
  * Pays the open invoices that the wallet can pay, oldest first and none before an older one, and updates the account's
  * status. It pays at most five; if there is still a `nextPayable`, another transaction has to go on.
  */
-export function payOpen(book: Book): void {
+export function payOpen(book: AccountBilling): void {
   while (book.paid.length < paidAtOnce) {
     const invoice = nextPayable(book);
     if (!invoice) break;
@@ -107,7 +107,7 @@ export function payOpen(book: Book): void {
 }
 
 /** Updates an account that owes nothing: it is active again, unless the operator suspended it. */
-function clear(book: Book): void {
+function clear(book: AccountBilling): void {
   const { due_since, suspended_version, ...rest } = book.state;
   const isForDebt = book.status === "suspended" && suspended_version === book.account.version;
   if (book.status === "past_due" || isForDebt) book.status = "active";
@@ -116,7 +116,7 @@ function clear(book: Book): void {
 }
 
 /** Updates the status of an account that owes something: past due, and suspended after the grace period. */
-function owe(book: Book): void {
+function owe(book: AccountBilling): void {
   const { state } = book;
   const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);
   const today = dayOf(book.now);

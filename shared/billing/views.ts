@@ -9,7 +9,7 @@ import { StoredMovement } from "../ledger/movement.ts";
 import { readRows } from "../table/ranked-list.ts";
 import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
 import { readWallet, walletOf } from "../wallet/wallet.ts";
-import { openBook } from "./book.ts";
+import { openAccountBilling } from "./book.ts";
 import { linesOf, totalOf } from "./charges.ts";
 
 export const WalletBalance = z
@@ -28,7 +28,7 @@ export async function walletBalance(
   accountId: string,
   { table, now }: Context,
 ): Promise<z.output<typeof WalletBalance>> {
-  const { accruals, open } = await openBook(table, accountId, now());
+  const { accruals, open } = await openAccountBilling(table, accountId, now());
   const { posted } = await readWallet(table, accountId);
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
   const used = [...months.values()].map((days) => totalOf(linesOf(days)));

@@ -47,7 +47,7 @@ export const Attributes = z
  * The schema of an overlap in seconds, during which the old secret works beside the new one: up to a week, a day by
  * default.
  */
-export const overlapSeconds = (description: string) =>
+export const gracePeriodSeconds = (description: string) =>
   z
     .int()
     .min(0)

@@ -22,7 +22,7 @@ export function isPublicUnicast(ip: string): boolean {
  * The network by which callers are told apart: an IPv4 address, or the /64 of an IPv6 address, because one customer has
  * at least a /64. The spelling makes no difference. A text that is no address gives `unknown`.
  */
-export function networkOf(ip: string): string {
+export function clientNetwork(ip: string): string {
   if (!ipaddr.isValid(ip)) return "unknown";
   const address = ipaddr.process(ip);
   if (address.kind() === "ipv4") return address.toNormalizedString();

@@ -29,13 +29,13 @@ export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: nu
 });
 
 /** A sequence of rows, any part of which can be read. */
-export type Source<T> = { total: number; read: (skip: number, take: number) => Promise<T[]> };
+export type RowSource<T> = { total: number; read: (skip: number, take: number) => Promise<T[]> };
 
-export const totalOf = (sources: readonly Pick<Source<unknown>, "total">[]): number =>
+export const totalOf = (sources: readonly Pick<RowSource<unknown>, "total">[]): number =>
   sources.reduce((sum, { total }) => sum + total, 0);
 
 /** Reads a part of several sources as if they were one. */
-export async function readAcross<T>(sources: readonly Source<T>[], skip: number, take: number): Promise<T[]> {
+export async function readConcatenated<T>(sources: readonly RowSource<T>[], skip: number, take: number): Promise<T[]> {
   const found: T[] = [];
   let before = 0;
   for (const { total, read } of sources) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { named } from "./quote.ts";
+import { quoteCharacter } from "./quote.ts";
 
 /** Invisible characters: controls, format characters, halves of surrogate pairs. */
 const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -20,7 +20,7 @@ const seen = /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\u
 export function textFault(text: string): string | undefined {
   // The set of all emoji is slow to build, and few texts need it.
   const found = hidden.test(text) ? hidden.exec(text.replaceAll(belonging, "")) : null;
-  if (found) return `There is a character that cannot be seen (${named(found[0])}): leave it out`;
+  if (found) return `There is a character that cannot be seen (${quoteCharacter(found[0])}): leave it out`;
   return text === "" || seen.test(text) ? undefined : "There is nothing to be seen in this text";
 }
 
@@ -72,4 +72,5 @@ export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodS
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
 /** Escapes a text for the content of an HTML element or a quoted attribute. */
-export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
+export const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");

@@ -3,7 +3,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
-import type { Look } from "./look.ts";
+import type { DnsCheck } from "./look.ts";
 import { isTaken } from "./register.ts";
 import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
 
@@ -16,7 +16,7 @@ const dayMs = 86_400_000;
 const aDayOn = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /** The members of a dedicated IP that passed its check. */
-export const wellNow = ({ addresses }: Look, now: Date) =>
+export const wellNow = ({ addresses }: DnsCheck, now: Date) =>
   ({ status: "active", status_reason: null, addresses, failures: 0, due_at: aDayOn(now) }) as const;
 
 /**
@@ -39,7 +39,7 @@ export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
  * Throws 409 `ip_taken` for an address that is in stock, or that the other host still proves, or had proved when it was
  * suspended.
  */
-export async function takeFromRivals(ip: StoredIp, look: Look, { table, commit, now }: Mover): Promise<void> {
+export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, commit, now }: Mover): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {

@@ -5,7 +5,7 @@ import type { Write } from "../table/writes.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
 import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue } from "./dedicated-ip.ts";
 import { planLetGo, planLoosened } from "./holder.ts";
-import { lookAt, type Look } from "./look.ts";
+import { checkDns, type DnsCheck } from "./look.ts";
 import { planFaulty, planReady, provisioningMs } from "./provision.ts";
 import { ipView } from "./view.ts";
 import { becoming, ipChange, later, planAfresh, systemMover, type Becoming, type IpWork } from "./work.ts";
@@ -28,14 +28,14 @@ export async function advanceIp(accountId: string, id: string, at: string, work:
   if (ip?.due_at !== at) return forget(accountId, id, at, work);
   switch (ip.status) {
     case "provisioning":
-      return provision(ip, await lookAt(ip, work.resolver), work);
+      return provision(ip, await checkDns(ip, work.resolver), work);
     case "verifying": {
-      const look = await lookAt(ip, work.resolver);
+      const look = await checkDns(ip, work.resolver);
       return look.status === "well" ? prove(ip, look, work) : awaitProof(ip, look, work);
     }
     case "active":
     case "degraded":
-      return recheck(ip, await lookAt(ip, work.resolver), work);
+      return recheck(ip, await checkDns(ip, work.resolver), work);
     default:
       return become(ip, { members: { due_at: null } }, work);
   }
@@ -77,7 +77,7 @@ const isSame = (current: StoredIp | undefined, ip: StoredIp): current is StoredI
  * Activates a managed dedicated IP whose address has the right name, and takes its price; gives up one that has taken
  * too long.
  */
-async function provision(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
+async function provision(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
   const isWell = look.status === "well";
   if (!isWell && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, look, work);
@@ -91,14 +91,14 @@ async function provision(ip: StoredIp, look: Look, work: IpWork): Promise<void> 
 }
 
 /** Plans the next check; the waits get longer and longer. */
-function wait(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promise<void> {
+function wait(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
   const { failures } = ip;
   const due_at = soon(failures, work.now());
   return become(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, work);
 }
 
 /** Gives a host that proves itself its addresses, unless another holder has one. */
-async function prove(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
+async function prove(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   try {
     await takeFromRivals(ip, look, systemMover(work, ip.account_id));
     const members = wellNow(look, work.now());
@@ -116,7 +116,7 @@ const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }
  * Waits for a host to prove itself. After 30 days it has to be authorized again, and loses the addresses that it proved
  * with an earlier key.
  */
-function awaitProof(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
+function awaitProof(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const sinceMs = work.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
   if (ip.status !== "verifying" || sinceMs < provingMs) return wait(ip, look, work);
   const members = {
@@ -133,7 +133,7 @@ function awaitProof(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
 }
 
 /** Checks whether an active dedicated IP is still well, or a degraded one well again. */
-async function recheck(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
+async function recheck(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const now = work.now();
   if (look.status === "unknown") return become(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
   if (look.status === "wanting") return notice(ip, look, work);
@@ -143,7 +143,7 @@ async function recheck(ip: StoredIp, look: Look, work: IpWork): Promise<void> {
 }
 
 /** Records a failed check. A host that becomes degraded loses its addresses to anybody who proves them. */
-function notice(ip: StoredIp, { addresses, message }: Look, work: IpWork): Promise<void> {
+function notice(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
   const failures = ip.failures + 1;
   const found = { addresses, failures, due_at: soon(failures + 1, work.now()) };
   if (ip.status === "degraded" || failures < patience) return become(ip, { members: found }, work);

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { recordWrites } from "../changes/record.ts";
 import { Problem, notFound } from "../core/errors.ts";
-import { domainsAmong } from "../domains/find.ts";
+import { domainsByIds } from "../domains/find.ts";
 import { DomainRef } from "../domains/name.ts";
 import type { Context } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
@@ -83,7 +83,7 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context
     if (!ip) throw notFound();
     tried = { ...(other ? { operation: other } : {}), isOwn: false };
     if (other) return { value: undefined, writes: [], changes: [], partial: true };
-    const moving = movable(ip, kind, named, await domainsAmong(table, account_id, [...named.keys()]));
+    const moving = movable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
     if (moving.length === 0) return { value: await ipDetail(ip, context), writes: [], changes: [] };
     const { operation, writes } = beginWrites(
       {
@@ -121,7 +121,7 @@ async function move({ ip, kind, named }: Wish, operation: StoredOperation, conte
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
       // In this order: if the operation still exists after the domains were read, it was not dropped before. Dropping
       // it later changes the version of one of the domains, so that this transaction fails.
-      const domains = await domainsAmong(table, account_id, operation.left);
+      const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;
       if (current?.id !== operation.id) throw busy();

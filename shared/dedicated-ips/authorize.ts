@@ -6,7 +6,7 @@ import type { Context } from "../http/route.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
 import { DedicatedIp, ipById, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
 import { planLoosened } from "./holder.ts";
-import { lookAt, type Look } from "./look.ts";
+import { checkDns, type DnsCheck } from "./look.ts";
 import { ipSeen } from "./view.ts";
 import { becoming, ipChange, later } from "./work.ts";
 
@@ -35,7 +35,7 @@ export async function authorizeIp(
   resolver: Resolver,
 ): Promise<AuthorizedIp> {
   requireHost(found);
-  const look = await lookAt(found, resolver);
+  const look = await checkDns(found, resolver);
   if (found.key_hash === undefined || reissue) return issueKey(found, look, context);
   const isWell = look.status === "well";
   if (isWell) await takeFromRivals(found, look, context);
@@ -66,7 +66,7 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
  * Issues a new setup key. The old key proves nothing from here on, and the hold on addresses proved with it is
  * loosened.
  */
-function issueKey(found: StoredIp, look: Look, context: Context): Promise<AuthorizedIp> {
+function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   return commit(async () => {
@@ -97,7 +97,7 @@ function issueKey(found: StoredIp, look: Look, context: Context): Promise<Author
   });
 }
 
-async function activated(ip: StoredIp, look: Look, context: Context) {
+async function activated(ip: StoredIp, look: DnsCheck, context: Context) {
   const { table, now } = context;
   const { after, writes } = becoming(ip, { ...wellNow(look, now()), updated_at: now().toISOString() });
   const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
@@ -111,7 +111,7 @@ async function activated(ip: StoredIp, look: Look, context: Context) {
 /**
  * Records a failed check for the caller. Whether an active host becomes degraded is decided by the daily check only.
  */
-function noted(ip: StoredIp, { addresses, message }: Look, context: Context) {
+function noted(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = becoming(ip, {
     addresses,

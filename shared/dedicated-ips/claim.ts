@@ -23,7 +23,7 @@ type Claim = { accountId: string; optionId: string; name: string | undefined };
  * price once the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
  * `limit_reached`, and 422 for an unknown option.
  */
-export function claimIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
+export function reserveIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
   return commit(async () => {
     const at = now();
     await requireOption(table, optionId);

@@ -5,9 +5,9 @@ import { covers } from "../auth/permissions.ts";
 import { InvalidInput, notFound } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import { domainsAmong, scopesOfDomain } from "../domains/find.ts";
+import { domainsByIds, scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
-import type { Context, Subject } from "../http/route.ts";
+import type { Context, ResourceLookup } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById, ipDomainKey, type StoredIp } from "./dedicated-ip.ts";
 
@@ -18,7 +18,7 @@ export const IpParams = z.strictObject({
 type IpParams = z.output<typeof IpParams>;
 
 /** The dedicated IP in a request's path, for routes that need a capability on the whole account. */
-export const ipInPath: Subject<{ params: IpParams }, StoredIp> = {
+export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   at: "path",
   within: [],
   find: async ({ params: { account_id, dedicated_ip_id } }, table) => {
@@ -87,6 +87,6 @@ export async function domainsShown(
   ids: readonly string[],
   { table, permissions }: Reading,
 ): Promise<StoredDomain[]> {
-  const domains = await domainsAmong(table, accountId, ids);
+  const domains = await domainsByIds(table, accountId, ids);
   return domains.filter((domain) => covers(permissions, "domain.view", scopesOfDomain(domain)));
 }

@@ -17,7 +17,7 @@ type Seen = {
 };
 
 /** The DNS findings for a dedicated IP as a whole, its addresses with their findings, and the texts found for each. */
-export type Look = {
+export type DnsCheck = {
   status: Seen["status"];
   message: string;
   addresses: StoredAddress[];
@@ -98,7 +98,7 @@ async function seeProof(resolver: Asking, ip: string, hash: string): Promise<See
  * DNS is confirmed, and whether a host with a setup key publishes its hash. The numbers of questions and messages are
  * limited; anything beyond is `unknown`. Never throws for other people's answers.
  */
-export async function lookAt(ip: StoredIp, resolver: Resolver): Promise<Look> {
+export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsCheck> {
   const { type, rdns, key_hash } = ip;
   const asking = sparing(resolver);
   const seen = await Promise.all(

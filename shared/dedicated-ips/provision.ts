@@ -4,7 +4,7 @@ import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { planWallet } from "../wallet/wallet.ts";
 import { wellNow } from "./activate.ts";
 import { ipKind, type StoredIp } from "./dedicated-ip.ts";
-import type { Look } from "./look.ts";
+import type { DnsCheck } from "./look.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 import { becoming, ipChange, later, type IpWork } from "./work.ts";
@@ -17,7 +17,7 @@ export const provisioningMs = dayMs;
 type Work = Pick<IpWork, "table" | "now">;
 
 /** The plan that makes a managed dedicated IP active and takes the price of its first days. */
-export async function planReady(ip: StoredIp, look: Look, { table, now }: Work): Promise<ChangePlan<void>> {
+export async function planReady(ip: StoredIp, look: DnsCheck, { table, now }: Work): Promise<ChangePlan<void>> {
   const at = now();
   const paid_until = later(at, dedicatedIpFirstDays * dayMs);
   const { after, writes } = becoming(ip, { ...wellNow(look, at), paid_until, updated_at: at.toISOString() });

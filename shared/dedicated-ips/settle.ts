@@ -2,7 +2,7 @@ import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
-import { domainsAmong } from "../domains/find.ts";
+import { domainsByIds } from "../domains/find.ts";
 import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
 import { domainViews } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";
@@ -37,7 +37,7 @@ export async function planSome(
   if (current?.id !== operation.id) return { value: { isOver: true, ip, moved: [] }, writes: [], changes: [] };
   const moved = current.left.slice(0, atOnce);
   const left = current.left.slice(atOnce);
-  const domains = await domainsAmong(table, account_id, moved);
+  const domains = await domainsByIds(table, account_id, moved);
   const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
   const after = {
     ...ip,
@@ -148,7 +148,7 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
 /** Takes over an abandoned operation: completes it if it moved anything, else drops it. */
 export async function carryOn(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
-  const domains = await domainsAmong(table, operation.account_id, operation.left);
+  const domains = await domainsByIds(table, operation.account_id, operation.left);
   const [fence] = domains;
   if (fence && !hasMoved(operation, domains)) return drop(operation, mover, fence);
   const some = () => commit(async () => ({ ...(await planSome(table, operation, now())), partial: true }));

@@ -1,5 +1,5 @@
 import { mapConcurrently } from "../core/concurrency.ts";
-import { syncSoon } from "../domains/records/sync-now.ts";
+import { syncNow } from "../domains/records/sync-now.ts";
 import type { Context } from "../http/route.ts";
 import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
 import { advanceIp } from "./advance.ts";
@@ -33,5 +33,5 @@ const atOnce = 5;
 
 /** Sends the SPF records of the first few domains to the nameservers at once; the worker sends those of the others. */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
-  await mapConcurrently(domainIds.slice(0, atOnce), atOnce, (id) => syncSoon({ account_id: accountId, id }, context));
+  await mapConcurrently(domainIds.slice(0, atOnce), atOnce, (id) => syncNow({ account_id: accountId, id }, context));
 }

@@ -1,4 +1,4 @@
-import { named } from "../core/quote.ts";
+import { quoteCharacter } from "../core/quote.ts";
 
 /**
  * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters are mapped
@@ -40,12 +40,13 @@ const contexts: Record<string, Context> = {
 };
 
 export const notAllowed = (character: string): string =>
-  `${named(character)} is not allowed in names: only letters, digits and hyphens are (IDNA2008, RFC 5892)`;
+  `${quoteCharacter(character)} is not allowed in names: only letters, digits and hyphens are (IDNA2008, RFC 5892)`;
 
 function characterFault(label: readonly string[], index: number): string | undefined {
   const character = label[index] ?? "";
   const context = contexts[character];
-  if (context) return context.holds(label, index) ? undefined : `${named(character)} is only allowed ${context.rule}`;
+  if (context)
+    return context.holds(label, index) ? undefined : `${quoteCharacter(character)} is only allowed ${context.rule}`;
   if (character === "_") return "An underscore cannot be in one label with letters other than a to z";
   if (allowed.test(character) && !disallowed.test(character) && !invisible.test(character)) return undefined;
   return notAllowed(character);

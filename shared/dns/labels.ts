@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 
-import { named, shown, type Reading } from "../core/quote.ts";
+import { quoteCharacter, quoteText, type Reading } from "../core/quote.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;
@@ -33,11 +33,11 @@ const toUnicode = (label: string): string => domainToUnicode(label + beside).sli
 
 function characterFault(label: string): string | undefined {
   const hidden = invisible.exec(label)?.[0];
-  if (hidden !== undefined) return `The name has an invisible character (${named(hidden)}): remove it`;
+  if (hidden !== undefined) return `The name has an invisible character (${quoteCharacter(hidden)}): remove it`;
   if (/\s/.test(label)) return "A name has no spaces";
   const foreign = foreignAscii.exec(label)?.[0];
   if (foreign === undefined) return undefined;
-  return `${shown(foreign)} is not allowed in names: only letters, digits, hyphens and dots are`;
+  return `${quoteText(foreign)} is not allowed in names: only letters, digits, hyphens and dots are`;
 }
 
 /** Reads a label that has letters outside ASCII, or that begins like an A-label, into its A-label. */
@@ -45,7 +45,7 @@ function readInternationalised(label: string): Reading {
   const symbol = symbols.exec(label)?.[0];
   if (symbol !== undefined) return { fault: notAllowed(symbol) };
   const ascii = toAscii(label);
-  const invalid = `The label ${shown(label)} is not a valid internationalised label (RFC 5891)`;
+  const invalid = `The label ${quoteText(label)} is not a valid internationalised label (RFC 5891)`;
   if (ascii === "") return { fault: invalid };
   if (!ascii.startsWith("xn--")) return { value: ascii };
   const decoded = toUnicode(ascii);
@@ -80,11 +80,11 @@ function readLabel(label: string, { underscores }: LabelOptions): Reading {
   const { value } = read;
   if (value.length > longestLabel) {
     const form = value.startsWith("xn--") && !lower.startsWith("xn--") ? " in its xn-- form" : "";
-    return { fault: `The label ${shown(label)} is longer than ${longestLabel} bytes${form}` };
+    return { fault: `The label ${quoteText(label)} is longer than ${longestLabel} bytes${form}` };
   }
-  if (!underscores && value.includes("_")) return { fault: `A host name has no underscore: ${shown(label)}` };
+  if (!underscores && value.includes("_")) return { fault: `A host name has no underscore: ${quoteText(label)}` };
   if (ldh.test(value)) return { value };
-  return { fault: `The label ${shown(label)} must be letters, digits and hyphens, with no hyphen at its ends` };
+  return { fault: `The label ${quoteText(label)} must be letters, digits and hyphens, with no hyphen at its ends` };
 }
 
 /** Reads the labels of a name and joins them, or gives the fault of the first faulty label. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Scope } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
-import type { Located, Subject } from "../http/route.ts";
+import type { LocatedResource, ResourceLookup } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
 import { StoredDomain, domainKey, nameKey, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
@@ -39,7 +39,7 @@ export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "
   { type: "workspace", id: workspace_id },
 ];
 
-const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
+const locatedDomain = (domain: StoredDomain): LocatedResource<StoredDomain> => ({
   id: domain.id,
   scopes: scopesOfDomain(domain),
   thing: domain,
@@ -48,7 +48,7 @@ const locatedDomain = (domain: StoredDomain): Located<StoredDomain> => ({
 const within = ["domain", "workspace"] as const;
 
 /** The domain in the path of a route. */
-export const domainInPath: Subject<{ params: z.output<typeof DomainParams> }, StoredDomain> = {
+export const domainInPath: ResourceLookup<{ params: z.output<typeof DomainParams> }, StoredDomain> = {
   at: "path",
   within,
   find: async ({ params }, table) => {
@@ -58,18 +58,22 @@ export const domainInPath: Subject<{ params: z.output<typeof DomainParams> }, St
 };
 
 /** The domain that the body of a route names. */
-export const domainInBody: Subject<{ params: { account_id: string }; body: { domain: string } }, StoredDomain> = {
-  at: ["body", "domain"],
-  within,
-  missing: noSuchDomain,
-  find: async ({ params, body }, table) => {
-    const domain = await domainByRef(table, params.account_id, body.domain);
-    return domain && locatedDomain(domain);
-  },
-};
+export const domainInBody: ResourceLookup<{ params: { account_id: string }; body: { domain: string } }, StoredDomain> =
+  {
+    at: ["body", "domain"],
+    within,
+    missing: noSuchDomain,
+    find: async ({ params, body }, table) => {
+      const domain = await domainByRef(table, params.account_id, body.domain);
+      return domain && locatedDomain(domain);
+    },
+  };
 
 /** The domain that the query of a route names. */
-export const domainInQuery: Subject<{ params: { account_id: string }; query: { domain: string } }, StoredDomain> = {
+export const domainInQuery: ResourceLookup<
+  { params: { account_id: string }; query: { domain: string } },
+  StoredDomain
+> = {
   at: ["query", "domain"],
   within,
   missing: noSuchDomain,
@@ -80,7 +84,7 @@ export const domainInQuery: Subject<{ params: { account_id: string }; query: { d
 };
 
 /** The domains with these ids that exist, in the order of the ids. */
-export async function domainsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
+export async function domainsByIds(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
   const rows = await table.getMany(ids.map((id) => domainKey(accountId, id)));
   return rows.flatMap((row, index) => {
     const domain = row && StoredDomain.parse(row);

@@ -4,7 +4,7 @@ import type { Capability } from "../auth/capabilities.ts";
 import { covers, scopesHeld } from "../auth/permissions.ts";
 import { InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { type PageQuery, type Source, spanOf, totalOf } from "../core/page.ts";
+import { type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
 import type { Context } from "../http/route.ts";
 import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
@@ -12,7 +12,7 @@ import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { tagsAmong } from "../tags/tag.ts";
 import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
-import { domainsAmong } from "./find.ts";
+import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 
@@ -106,7 +106,7 @@ async function sourcesOf(
   workspaceId: string | undefined,
   { table, permissions }: Asker,
   capability: Capability = "domain.view",
-): Promise<Source<StoredDomain>[]> {
+): Promise<RowSource<StoredDomain>[]> {
   const workspaces = scopesHeld(permissions, capability, "workspace");
   if (workspaces === "all" && workspaceId === undefined) {
     return moment.open([{ list: domainsOf(accountId), resolve: async (rows) => parsed(rows) }]);
@@ -116,7 +116,7 @@ async function sourcesOf(
   const sources = await moment.open(wanted.map((id) => inWorkspace(table, accountId, id)));
   const single = scopesHeld(permissions, capability, "domain");
   if (single === "all" || single.length === 0) return sources;
-  const alone = (await domainsAmong(table, accountId, single.toSorted())).filter(
+  const alone = (await domainsByIds(table, accountId, single.toSorted())).filter(
     (domain) =>
       !covers(permissions, capability, [{ type: "workspace", id: domain.workspace_id }]) &&
       (workspaceId === undefined || domain.workspace_id === workspaceId),
@@ -133,6 +133,6 @@ const inWorkspace = (table: Reader, accountId: string, id: string): Listed<Store
   list: domainsIn(accountId, id),
   resolve: async (rows) => {
     const ids = rows.map((row) => Reference.parse(row).domain_id);
-    return (await domainsAmong(table, accountId, ids)).filter(({ workspace_id }) => workspace_id === id);
+    return (await domainsByIds(table, accountId, ids)).filter(({ workspace_id }) => workspace_id === id);
   },
 });

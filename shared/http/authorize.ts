@@ -7,12 +7,12 @@ import { InvalidInput, notFound, Problem } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import type { ParsedInput } from "./input.ts";
 import { isStopped } from "./may-call.ts";
-import type { Located, Route } from "./route.ts";
+import type { LocatedResource, Route } from "./route.ts";
 
 /** The permissions of the principal, and the resource that the input names. */
 export type Authorized = {
   permissions: Permissions;
-  found?: Located<unknown> | undefined;
+  found?: LocatedResource<unknown> | undefined;
   /**
    * The scopes by which the request was allowed; undefined if the route is about the whole account or narrows its own
    * answer.
@@ -78,7 +78,7 @@ export async function mayStill(
 }
 
 /** Whether the resource's account is active or past due. Public routes show nothing of other accounts. */
-async function isServed(table: Table, { accountId = "" }: Located<unknown>): Promise<boolean> {
+async function isServed(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   return account?.status === "active" || account?.status === "past_due";
 }
@@ -87,7 +87,11 @@ async function isServed(table: Table, { accountId = "" }: Located<unknown>): Pro
  * The scopes of the resource that the input names; undefined if the route is about the account or narrows its own
  * answer.
  */
-function scopesOf({ scope, subject }: Route, { params }: ParsedInput, found?: Located<unknown>): Scope[] | undefined {
+function scopesOf(
+  { scope, subject }: Route,
+  { params }: ParsedInput,
+  found?: LocatedResource<unknown>,
+): Scope[] | undefined {
   if (subject) return found?.scopes ?? [];
   return typeof scope === "function" ? scope(params) : undefined;
 }

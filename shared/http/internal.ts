@@ -4,7 +4,7 @@ import { createLog, type Log, type LogFields } from "../core/log.ts";
 import { clock } from "../core/time.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable, type Table } from "../table/table.ts";
-import { requestIdOf, sealed, type Response } from "./response.ts";
+import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 export type SideDoorWork = { table: Table; log: Log; now: () => Date };
@@ -22,7 +22,7 @@ type SideDoor = {
  * The Lambda handler of a path that is not part of the public API. Other servers call it with a credential of their
  * own.
  */
-export const sideDoor =
+export const internalHandler =
   ({ name, answer, failure }: SideDoor) =>
   async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
@@ -51,5 +51,5 @@ export const sideDoor =
       write_units: usage.writeUnits,
       table_calls: usage.calls,
     });
-    return sealed(response, event);
+    return withStandardHeaders(response, event);
   };

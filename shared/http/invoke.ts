@@ -3,19 +3,19 @@ import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
-import { networkOf } from "../core/ip.ts";
+import { clientNetwork } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
 import { answerOf, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
-import type { Context, Located, Route } from "./route.ts";
+import type { Context, LocatedResource, Route } from "./route.ts";
 
 /**
  * The context that an entry point (REST, code mode) gives to every call: the caller, the caller's address, and the
  * services that the call may use.
  */
-export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
+export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "address"> & {
   table: Table;
   authenticate: () => Promise<Principal>;
   /** Charges the caller's rate limit; 429 when there is no room. */
@@ -28,7 +28,7 @@ export type Door = Pick<Context, "requestId" | "log" | "now" | "address"> & {
   userAgent?: string;
 };
 
-export type Outcome = {
+export type InvokeResult = {
   input: ParsedInput;
   output: unknown;
   /** Whether the answer was stored by an earlier request with the same idempotency key. */
@@ -41,7 +41,7 @@ export type Outcome = {
  * Runs one route for any entry point: authenticate (401), charge the rate limit (429), parse (422), authorize (403,
  * 404), replay or run, shape the output. Only what the output schema declares is sent.
  */
-export async function invoke(route: Route, raw: RawInput, door: Door): Promise<Outcome> {
+export async function invoke(route: Route, raw: RawInput, door: InvocationContext): Promise<InvokeResult> {
   // The sender of a program is authenticated, and is charged for all of its calls.
   const principal = route.public && door.paid !== true ? stranger(door) : await door.authenticate();
   // Both run at the same time, so that a caller far from the limit does not wait for it.
@@ -87,9 +87,9 @@ async function refusedOrDone(
   route: Route,
   raw: RawInput,
   principal: Principal,
-  { table, now }: Door,
+  { table, now }: InvocationContext,
   refusal: unknown,
-): Promise<Outcome> {
+): Promise<InvokeResult> {
   const isRefused = refusal instanceof Problem || refusal instanceof InvalidInput;
   if (raw.callKey === undefined || !isRefused) throw refusal;
   const input = parseInput(route, raw);
@@ -101,14 +101,14 @@ async function refusedOrDone(
 }
 
 /** The principal for a caller of a public route over REST. The rate limit tells such callers apart by their network. */
-const stranger = ({ sourceIp = "" }: Door): Principal => ({
+const stranger = ({ sourceIp = "" }: InvocationContext): Principal => ({
   type: "user",
-  id: `ip/${networkOf(sourceIp)}`,
+  id: `ip/${clientNetwork(sourceIp)}`,
   email: "",
   groups: [],
 });
 
-async function chargeFor(route: Route, raw: RawInput, principal: Principal, door: Door): Promise<void> {
+async function chargeFor(route: Route, raw: RawInput, principal: Principal, door: InvocationContext): Promise<void> {
   const accountId = route.public ? undefined : accountIn(raw);
   const isAccountId = accountId?.length === 36;
   const isPaid = door.paid === true && route.limit === "default";
@@ -133,10 +133,10 @@ type Caller = {
   principal: Principal;
   permissions: Permissions;
   claim: Claim | undefined;
-  found: Located<unknown> | undefined;
+  found: LocatedResource<unknown> | undefined;
 };
 
-function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: Door): Context {
+function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: InvocationContext): Context {
   const { principal, permissions, claim, found } = caller;
   const { table, requestId, log, now, address } = door;
   const author = authorOf(route, principal, door);
@@ -155,7 +155,11 @@ function contextOf(route: Route, { params, headers }: ParsedInput, caller: Calle
 }
 
 /** The author of a change. It leaves out a stranger's address, because the members of the account can read it. */
-function authorOf(route: Route, { type, id, email }: Principal, { requestId, sourceIp, userAgent }: Door): Author {
+function authorOf(
+  route: Route,
+  { type, id, email }: Principal,
+  { requestId, sourceIp, userAgent }: InvocationContext,
+): Author {
   const action = route.name;
   if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
   return {

@@ -12,10 +12,10 @@ import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from ".
 import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
 import { callerAddress } from "./caller-address.ts";
-import type { Door } from "./invoke.ts";
+import type { InvocationContext } from "./invoke.ts";
 import { textOf } from "./json-body.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
-import { bearerChallenge, failureResponse, requestIdOf, sealed, type Response } from "./response.ts";
+import { bearerChallenge, failureResponse, requestIdOf, withStandardHeaders, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 /** A request whose body is already parsed; the body is undefined if there was none. */
@@ -23,7 +23,7 @@ export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
 /** The state of one request. Middy carries it in place of Lambda's context. */
-type Call = { startedAt: number; usage: Usage; door: Door; principal?: Principal; rate?: RateState };
+type Call = { startedAt: number; usage: Usage; door: InvocationContext; principal?: Principal; rate?: RateState };
 
 type LambdaOptions = {
   /** Accepts requests without a credential. */
@@ -45,7 +45,7 @@ type LambdaOptions = {
  */
 export function lambda(
   name: string,
-  answer: (request: Request, door: Door) => Promise<Response>,
+  answer: (request: Request, door: InvocationContext) => Promise<Response>,
   options: LambdaOptions = {},
 ): Handler {
   const parseBody = jsonBodyParser().before;
@@ -79,7 +79,7 @@ export function lambda(
     const response = await chain({ ...event }, call);
     logRequest(event, call, response);
     const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
-    return sealed({ ...response, headers }, event);
+    return withStandardHeaders({ ...response, headers }, event);
   };
 }
 

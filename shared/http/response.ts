@@ -24,7 +24,7 @@ export const json = (statusCode: number, body: unknown, headers: Record<string, 
  * Completes an answer: adds the request id and the security headers that it does not set itself, and compresses it if
  * the client asks for that. The answer to HEAD is the same; the gateway sends no body (RFC 9110 §9.3.2).
  */
-export const sealed = (response: Response, event: APIGatewayProxyEventV2): Response =>
+export const withStandardHeaders = (response: Response, event: APIGatewayProxyEventV2): Response =>
   compressed(
     { ...response, headers: { ...securityHeaders, "x-request-id": requestIdOf(event), ...response.headers } },
     event.headers["accept-encoding"],
@@ -81,7 +81,7 @@ const firstPage = "/docs/overview";
  * Redirects to a page from the root, and from the page's address with a slash behind it; undefined for every other
  * request.
  */
-export function pageInstead({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
+export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;
   const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/[a-z0-9-]+)?)\/$/.exec(rawPath)?.[1];
   return page === undefined ? undefined : { statusCode: 302, headers: { location: page } };

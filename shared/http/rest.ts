@@ -1,7 +1,7 @@
 import { Problem } from "../core/errors.ts";
 import { hasTag, parseTags, requireMatch, tagOf } from "../core/etag.ts";
 import { fromStrings } from "./input.ts";
-import { invoke, type Outcome } from "./invoke.ts";
+import { invoke, type InvokeResult } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
 import { lambda, type Handler } from "./lambda.ts";
 import { weightOfType } from "./negotiation.ts";
@@ -61,7 +61,7 @@ function asFile({ file, status }: Route, output: unknown, sent: Headers, headers
   };
 }
 
-function respond(route: Route, { input, output, replayed }: Outcome, sent: Headers): Response {
+function respond(route: Route, { input, output, replayed }: InvokeResult, sent: Headers): Response {
   const etag = route.etag && route.method !== "DELETE" ? { etag: tagOf(route.etag, output) } : undefined;
   if (etag && route.method === "GET") {
     requireMatch(input.headers.ifMatch, output);

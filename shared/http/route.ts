@@ -16,10 +16,10 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
  * The external services that a function may use (shared/providers). `mail` sends mail to people; `mail_servers`
  * recognizes the deployment's own mail servers.
  */
-export type Port = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
+export type ProviderName = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
 /** A stored resource that the input names, with its scopes (itself first), to which grants can be narrowed. */
-export type Located<T> = {
+export type LocatedResource<T> = {
   id: string;
   scopes: Scope[];
   thing: T;
@@ -31,7 +31,7 @@ export type Located<T> = {
 };
 
 /** How the input names the resource of a route. */
-export type Subject<I, T> = {
+export type ResourceLookup<I, T> = {
   /**
    * The place in the input. A missing or unseen resource is a 404 if the path names it, and otherwise a 422 at that
    * place.
@@ -40,7 +40,7 @@ export type Subject<I, T> = {
   /** The types of its scopes. A grant that is narrowed to another type is never enough. */
   within: readonly ResourceType[];
   /** Finds the resource; undefined if the account does not have it, or the input names none. */
-  find: (input: I, table: Reader) => Promise<Located<T> | undefined>;
+  find: (input: I, table: Reader) => Promise<LocatedResource<T> | undefined>;
   /** The message for a missing resource that is not named by the path. */
   missing?: string;
 };
@@ -144,7 +144,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * The services that the Lambda of this route uses beside the table: `secrets` encrypts and decrypts, `files` signs
    * addresses.
    */
-  uses?: readonly Port[];
+  uses?: readonly ProviderName[];
   /**
    * Whether it needs no credential over REST; `open` says why. Its changes are recorded as the system's, not as the
    * caller's.
@@ -165,7 +165,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    */
   scope?: "visible" | ((params: z.output<P>) => Scope[]);
   /** The resource of the route, found before authorization. `run` gets it as `found`. */
-  subject?: Subject<Input<P, Q, B>, T>;
+  subject?: ResourceLookup<Input<P, Q, B>, T>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 };
 
@@ -200,13 +200,13 @@ export type Route = {
   heavy: boolean;
   etag?: Own;
   limit: LimitClass;
-  uses: readonly Port[];
+  uses: readonly ProviderName[];
   public: boolean;
   whileSuspended: boolean;
   problems: readonly ProblemCode[];
   codeArguments: "flat" | "payload";
   scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
-  subject?: Subject<AnyInput, unknown>;
+  subject?: ResourceLookup<AnyInput, unknown>;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 

@@ -11,7 +11,7 @@ type Waiting = {
  * A table that reads all items requested in one turn of the event loop in one round trip, for callers that do several
  * things at once. An item that is requested twice is read once. Each read is as fresh as a read by itself.
  */
-export function gathered(table: Table): Table {
+export function batchReads(table: Table): Table {
   let waiting: Waiting[] = [];
   const flush = (): void => {
     const now = waiting;

@@ -1,4 +1,4 @@
-import { readAcross, totalOf, type Source } from "../core/page.ts";
+import { readConcatenated, totalOf, type RowSource } from "../core/page.ts";
 import { readHeads, readSpan, type List, type ListState } from "./ranked-list.ts";
 import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
@@ -16,12 +16,12 @@ export class ListChanged extends Error {}
 /** Reads several lists as of one moment. */
 export type Moment = {
   /** Opens lists, to read parts of them. Their heads are read together. */
-  open: <T>(lists: readonly Listed<T>[]) => Promise<Source<T>[]>;
+  open: <T>(lists: readonly Listed<T>[]) => Promise<RowSource<T>[]>;
   /**
    * Reads a part of several sources, and their total. The sources are the lists that were opened since the last page,
    * and things that were found one by one after that.
    */
-  page: <T>(sources: readonly Source<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
+  page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
 };
 
 /**
@@ -56,7 +56,7 @@ const nameOf = ({ partition, name }: List): string => `${partition} ${name}`;
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
-  const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): Source<T> => ({
+  const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): RowSource<T> => ({
     total: state.live,
     read: async (skip, take) => {
       const read = await readSpan(table, state, { skip, take });
@@ -96,7 +96,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       earlier.push(...opened);
       opened = [];
       // Waits for both to end, so that a failed reading leaves nothing running beside the next one.
-      const [read, same] = await Promise.allSettled([readAcross(sources, skip, take), compare(compared)]);
+      const [read, same] = await Promise.allSettled([readConcatenated(sources, skip, take), compare(compared)]);
       if (read.status === "rejected") throw read.reason;
       if (same.status === "rejected") throw same.reason;
       return { rows: read.value, total: totalOf(sources) };

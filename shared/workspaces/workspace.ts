@@ -9,7 +9,7 @@ import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
 import { foldedName, line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
-import type { Context, Located, Subject } from "../http/route.ts";
+import type { Context, LocatedResource, ResourceLookup } from "../http/route.ts";
 import { type List, appendRows, readList, readRows, rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -182,7 +182,7 @@ export function renameWorkspace(
 export const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 /** The workspace named in the body of a request. */
-export const workspaceInBody: Subject<
+export const workspaceInBody: ResourceLookup<
   { params: { account_id: string }; body: { workspace_id: string } },
   StoredWorkspace
 > = {
@@ -193,7 +193,7 @@ export const workspaceInBody: Subject<
 };
 
 /** The workspace named in the query of a request. */
-export const workspaceInQuery: Subject<
+export const workspaceInQuery: ResourceLookup<
   { params: { account_id: string }; query: { workspace_id: string } },
   StoredWorkspace
 > = {
@@ -207,7 +207,7 @@ async function locatedWorkspace(
   table: Reader,
   accountId: string,
   id: string,
-): Promise<Located<StoredWorkspace> | undefined> {
+): Promise<LocatedResource<StoredWorkspace> | undefined> {
   const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { id, scopes: [{ type: "workspace", id }], thing: workspace } : undefined;
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { route as addRoute } from "../../functions/workspaces/add.ts";
 import { route as getRoute } from "../../functions/workspaces/get.ts";
 import { etagOf } from "../../shared/core/etag.ts";
-import { invoke, type Door } from "../../shared/http/invoke.ts";
+import { invoke, type InvocationContext } from "../../shared/http/invoke.ts";
 import { charge, newLimiterMemory } from "../../shared/rate-limits/limiter.ts";
 import { newAccount } from "../support/world.ts";
 import { inTurns, median, type Figure, type Result } from "./harness.ts";
@@ -21,7 +21,7 @@ export async function run(): Promise<Result> {
 }
 
 /** A door whose caller sends a request every `everyMs`, by the limiter's clock: five a second, or two a minute. */
-function limited({ table, door }: Scene, everyMs: 200 | 30_000): Door {
+function limited({ table, door }: Scene, everyMs: 200 | 30_000): InvocationContext {
   const memory = newLimiterMemory();
   const principalId = randomUUID();
   let at = Date.now();
@@ -54,7 +54,8 @@ function posts(scene: Scene): Variants {
   const { accountId, door, plain } = scene;
   const params = { account_id: accountId };
   const steady = limited(scene, 200);
-  const add = (name: string, way: Door, headers = {}) => invoke(addRoute, { params, ...bodyOf(name, headers) }, way);
+  const add = (name: string, way: InvocationContext, headers = {}) =>
+    invoke(addRoute, { params, ...bodyOf(name, headers) }, way);
   const keyed = (index: number) => add(`keyed ${index}`, door, { "idempotency-key": `k${index}` });
   return {
     "POST the effect alone, unauthorized": (index) =>

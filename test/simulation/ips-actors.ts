@@ -2,7 +2,7 @@ import { InvalidInput, Problem, type ProblemCode } from "../../shared/core/error
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
 import { moveDomains } from "../../shared/dedicated-ips/assign.ts";
 import { authorizeIp } from "../../shared/dedicated-ips/authorize.ts";
-import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
 import type { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { addHost } from "../../shared/dedicated-ips/register.ts";
 import { deleteIp } from "../../shared/dedicated-ips/removal.ts";
@@ -54,7 +54,7 @@ export const ipActors = (scene: IpScene): Actor[] => {
 };
 
 const claim: Act = (scene, world, _, accountId) =>
-  claimIp({ accountId, optionId: scene.option, name: undefined }, contextOf(scene, world, accountId));
+  reserveIp({ accountId, optionId: scene.option, name: undefined }, contextOf(scene, world, accountId));
 
 const host: Act = (scene, world, random, accountId) => {
   const ips = random.shuffle(scene.own).slice(0, random.pick([1, 2]));

@@ -1,6 +1,6 @@
 import { createAccount } from "../../shared/access/operate-accounts.ts";
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
-import { claimIp } from "../../shared/dedicated-ips/claim.ts";
+import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
 import { addStock } from "../../shared/dedicated-ips/stock.ts";
 import { domainsOf, StoredDomain } from "../../shared/domains/domain.ts";
 import { domainById } from "../../shared/domains/find.ts";
@@ -98,7 +98,7 @@ async function setAside(table: Table, accountId: string): Promise<void> {
 /** A managed dedicated IP that is ready from the beginning. */
 async function readyOne(scene: IpScene, world: World, random: Random, accountId: string): Promise<void> {
   const wish = { accountId, optionId: scene.option, name: undefined };
-  const { id, created_at } = await claimIp(wish, contextOf(scene, world, accountId));
+  const { id, created_at } = await reserveIp(wish, contextOf(scene, world, accountId));
   scene.isCalm = true;
   await advanceIp(accountId, id, created_at, ipWorkOf(scene, world, random));
   scene.isCalm = false;

@@ -1,11 +1,11 @@
 import { execute, type Run } from "../../functions/code/execution/execute.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { createLog } from "../../shared/core/log.ts";
-import type { Door } from "../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../shared/http/invoke.ts";
 import { testTable, type User } from "./world.ts";
 
 /** A door of code mode for a user, at times the test gives. */
-export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new Date()): Door {
+export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new Date()): InvocationContext {
   const principal: Principal = { type: "user", id, email: `${id}@example.com`, groups: [] };
   return {
     requestId: "request-1",

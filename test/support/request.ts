@@ -7,7 +7,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { routes } from "../../functions/routes.ts";
 import { type LambdaSpec, lambdas, requestsTo } from "../../infra/entry-points.ts";
 import { buildEvent, createMatcher, parseTarget } from "../../infra/local/server/event.ts";
-import { networkOf } from "../../shared/core/ip.ts";
+import { clientNetwork } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { checkContract } from "./contract.ts";
@@ -36,7 +36,7 @@ const networkFor = (text: string): string =>
   `2001:db8:${createHash("sha256").update(text).digest("hex").slice(0, 8).replace(/^.{4}/, "$&:")}::1`;
 
 /** Who sends this body to a route that needs no credential. */
-export const strangerFor = (body: unknown): string => `ip/${networkOf(networkFor(JSON.stringify(body)))}`;
+export const strangerFor = (body: unknown): string => `ip/${clientNetwork(networkFor(JSON.stringify(body)))}`;
 
 /** The event API Gateway would build for a request. A string body is sent as it is, anything else as JSON. */
 export function eventOf(method: string, target: string, sent: Sent = {}): APIGatewayProxyEventV2 {

@@ -8,7 +8,7 @@ import { parse } from "../../functions/code/language/parser.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
-import type { Door } from "../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../shared/http/invoke.ts";
 import { defineRoute, type Route } from "../../shared/http/route.ts";
 import { testTable } from "./world.ts";
 
@@ -105,7 +105,7 @@ function toyCatalogue(toy: Toy): Catalogue {
 }
 
 /** A door for somebody, whose calls cost nothing. */
-export function toyDoor(now: () => Date = () => new Date()): Door {
+export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
   return {
     requestId: "request-1",
     table: testTable(),
@@ -124,7 +124,7 @@ export const isRight = (program: string): boolean =>
 export async function runToy(
   program: string,
   toy: Toy,
-  more: Partial<EvaluateOptions> & { door?: Door } = {},
+  more: Partial<EvaluateOptions> & { door?: InvocationContext } = {},
 ): Promise<ProgramOptions> {
   const catalogue = toyCatalogue(toy);
   const checked = check(parse(program), {

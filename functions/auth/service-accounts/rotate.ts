@@ -5,7 +5,7 @@ import {
   ServiceAccountWithToken,
   rotateServiceAccount,
 } from "../../../shared/access/service-accounts/service-account.ts";
-import { overlapSeconds } from "../../../shared/core/fields.ts";
+import { gracePeriodSeconds } from "../../../shared/core/fields.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -23,7 +23,7 @@ export const route = defineRoute({
   params: ServiceAccountParams,
   body: z
     .strictObject({
-      overlap_seconds: overlapSeconds("How long the old token still works"),
+      overlap_seconds: gracePeriodSeconds("How long the old token still works"),
     })
     .meta({ id: "ServiceAccountRotate", description: "How to rotate." }),
   output: ServiceAccountWithToken,

@@ -7,7 +7,7 @@ import { documentOf } from "../../../shared/billing/invoice.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import type { Log } from "../../../shared/core/log.ts";
-import { sideDoor } from "../../../shared/http/internal.ts";
+import { internalHandler } from "../../../shared/http/internal.ts";
 import { failureResponse, type Response } from "../../../shared/http/response.ts";
 import { attachment } from "../../../shared/providers/files/files.ts";
 
@@ -44,7 +44,7 @@ function meantForCaller(error: unknown, log: Log): Problem {
 }
 
 /** Answers an invoice's current PDF to anyone with an address signed by `billing.invoices.list`. */
-export const handler = sideDoor({
+export const handler = internalHandler({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {
     const asked = read(event);

@@ -1,8 +1,8 @@
 import type { Permissions } from "../../../shared/auth/permissions.ts";
-import type { Door } from "../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { gathered } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/gathered.ts";
 import type { Site } from "../checker/checker.ts";
 import type { DryCall } from "../envelope.ts";
 import { permissionsOf } from "./held-permissions.ts";
@@ -11,8 +11,8 @@ import { permissionsOf } from "./held-permissions.ts";
  * Lists the calls of a program in the order of execution, each with whether the caller holds its capability. The answer
  * is null where only the run can tell the account, or the resource that a grant may be limited to.
  */
-export async function dryRun(sites: readonly Site[], door: Door): Promise<DryCall[]> {
-  const reading = { ...door, table: gathered(door.table) };
+export async function dryRun(sites: readonly Site[], door: InvocationContext): Promise<DryCall[]> {
+  const reading = { ...door, table: batchReads(door.table) };
   const standings = new Map(
     await Promise.all(
       accountsIn(sites).map(async (accountId) => [accountId, await permissionsOf(accountId, reading)] as const),

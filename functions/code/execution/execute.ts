@@ -1,5 +1,5 @@
-import type { Door } from "../../../shared/http/invoke.ts";
-import { gathered } from "../../../shared/table/gathered.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
+import { batchReads } from "../../../shared/table/gathered.ts";
 import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
@@ -91,7 +91,7 @@ type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult>
  * - Mistakes in the program and failed calls are reported in the envelope, not thrown.
  * - The score is charged to the caller's rate limit before anything runs; throws 429.
  */
-export async function execute(run: Run, door: Door): Promise<CodeResponse> {
+export async function execute(run: Run, door: InvocationContext): Promise<CodeResponse> {
   const prepared = await prepare(run, door);
   return "envelope" in prepared ? prepared.envelope : (await prepared.run()).envelope;
 }
@@ -100,7 +100,7 @@ export async function execute(run: Run, door: Door): Promise<CodeResponse> {
  * Parses and checks a program, and charges its cost less the 1 that the request has paid already; throws 429. Writes
  * nothing but the charge.
  */
-export async function prepare(run: Run, door: Door, purse = new RequestCharges(door)): Promise<Prepared> {
+export async function prepare(run: Run, door: InvocationContext, purse = new RequestCharges(door)): Promise<Prepared> {
   const { id: principalId } = await door.authenticate();
   const { code, requestId, sessionId } = run;
   const place = sessionId === undefined ? undefined : { table: door.table, principalId, sessionId, now: door.now };
@@ -117,13 +117,13 @@ export async function prepare(run: Run, door: Door, purse = new RequestCharges(d
 
 async function runChecked(
   { code, requestId, sessionId, key, readOnly }: Run,
-  door: Door,
+  door: InvocationContext,
   { checked, place, session, purse }: Read & { place: SessionPlace | undefined; purse: RequestCharges },
 ): Promise<ProgramResult> {
   const { score } = checked;
   const evaluation = await runProgram(
     checked,
-    { ...door, paid: true, table: gathered(door.table) },
+    { ...door, paid: true, table: batchReads(door.table) },
     {
       explain: (mistake) => explain([mistake], code, catalogue),
       key,

@@ -9,9 +9,9 @@ import {
   noPermissions,
 } from "../../../shared/auth/permissions.ts";
 import { accountIn } from "../../../shared/http/authorize.ts";
-import type { Door, Outcome } from "../../../shared/http/invoke.ts";
+import type { InvocationContext, InvokeResult } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { gathered } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/gathered.ts";
 
 /** The permissions a caller held in an account when a program ran. */
 export const Held = z.object({
@@ -35,7 +35,11 @@ export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), m
 const mostAccounts = 20;
 
 /** Records the permissions that a call relied on. */
-export function noteCall(holdings: PermissionSnapshot, route: Route, { input, output, permissions }: Outcome): void {
+export function noteCall(
+  holdings: PermissionSnapshot,
+  route: Route,
+  { input, output, permissions }: InvokeResult,
+): void {
   const accountId = accountIn(input);
   const shown = accountsShown(route, output);
   if (accountId !== undefined) {
@@ -83,7 +87,7 @@ export function heldOf({ accounts, mayLeave }: PermissionSnapshot): Held[] | und
 /** The caller's permissions in an account. */
 export async function permissionsOf(
   accountId: string,
-  { table, authenticate }: Pick<Door, "table" | "authenticate">,
+  { table, authenticate }: Pick<InvocationContext, "table" | "authenticate">,
 ): Promise<Permissions> {
   const principal = await authenticate();
   const own = await standingOf(table, principal, accountId, false);
@@ -96,8 +100,11 @@ export async function permissionsOf(
  * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing they may not
  * see. A caller with other permissions gets a fresh answer, even if those are wider.
  */
-export async function stillHolds(held: readonly Held[], door: Pick<Door, "table" | "authenticate">): Promise<boolean> {
-  const reading = { ...door, table: gathered(door.table) };
+export async function stillHolds(
+  held: readonly Held[],
+  door: Pick<InvocationContext, "table" | "authenticate">,
+): Promise<boolean> {
+  const reading = { ...door, table: batchReads(door.table) };
   const still = await Promise.all(
     held.map(async (then) => includes(await permissionsOf(then.account_id, reading), then)),
   );

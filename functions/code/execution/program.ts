@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
-import { type Door, invoke } from "../../../shared/http/invoke.ts";
+import { type InvocationContext, invoke } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
 import type { Checked, Site, CheckedStatement } from "../checker/checker.ts";
@@ -44,7 +44,7 @@ export type EvaluateOptions = {
 /** Runs the checked steps of a program, each call through `invoke` like a REST request. */
 export async function runProgram(
   { steps, sites }: Pick<Checked, "steps" | "sites">,
-  door: Door,
+  door: InvocationContext,
   { explain, key, session = new Map(), bound = new Map(), atOnce = readsAtOnce }: EvaluateOptions,
 ): Promise<ProgramOptions> {
   const deadline = door.now().getTime() + budgetMs;
@@ -123,7 +123,12 @@ const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
 
 /** Converts an error into a diagnostic for the caller. Unexpected errors are logged and reported as `internal`. */
-function mistakeOf(error: unknown, failed: Failed | undefined, siteOf: (call: Call) => Site, door: Door): Diagnostic {
+function mistakeOf(
+  error: unknown,
+  failed: Failed | undefined,
+  siteOf: (call: Call) => Site,
+  door: InvocationContext,
+): Diagnostic {
   if (error instanceof LanguageError) return error.diagnostic;
   const call = failed?.call;
   const at = call?.at ?? { line: 1, column: 1 };

@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { Claim } from "../../../shared/changes/recorder.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
-import type { Door } from "../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { CodeResponse } from "../envelope.ts";
 import { RequestCharges, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
 import { type ProgramResult, type Run, prepare } from "./execute.ts";
@@ -63,7 +63,7 @@ type Stored = z.output<typeof Stored>;
  */
 export async function executeIdempotently(
   run: Omit<Run, "key">,
-  door: Door,
+  door: InvocationContext,
   idempotencyKey?: string,
 ): Promise<Answered> {
   const named = idempotencyKey === undefined ? byRequestId(run) : byHeader(run, idempotencyKey);
@@ -100,7 +100,7 @@ const answered = ({ envelope }: Pick<ProgramResult, "envelope">): Answered => ({
 const readStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
 /** Tells whether the caller may see a stored envelope. Looks up its accounts and charges 1 for each but the first. */
-async function counts({ held }: Stored, door: Door, purse: RequestCharges): Promise<boolean> {
+async function counts({ held }: Stored, door: InvocationContext, purse: RequestCharges): Promise<boolean> {
   await purse.pay(held.length - 1);
   return stillHolds(held, door);
 }
@@ -128,7 +128,7 @@ function byHeader(run: Run, key: string) {
   return { route, key, callKey: `${route.name}/${key}/${programOf(run)}`, input };
 }
 
-type Keeping = Pick<Door, "table" | "log"> & { purse: RequestCharges; tellsSecret: boolean };
+type Keeping = Pick<InvocationContext, "table" | "log"> & { purse: RequestCharges; tellsSecret: boolean };
 
 /**
  * Stores the envelope of a completed program, or releases the claim if the program failed or its envelope must not be

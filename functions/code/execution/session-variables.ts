@@ -1,5 +1,5 @@
 import { Problem } from "../../../shared/core/errors.ts";
-import type { Door } from "../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { holdsSecret } from "../../../shared/http/shown-once.ts";
 import type { CheckedStatement } from "../checker/checker.ts";
@@ -60,7 +60,7 @@ const namedLosses = 20;
 export async function saveVariables(
   place: SessionPlace,
   { completed, withheld, session, readOnly }: Use,
-  { log }: Pick<Door, "log">,
+  { log }: Pick<InvocationContext, "log">,
   purse: RequestCharges,
 ): Promise<UnsavedVariables | undefined> {
   const changes = changesOf(completed, withheld);

@@ -1,4 +1,4 @@
-import type { Door } from "../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 
 /** Reading a session or a stored envelope costs 1 of the rate limit for each of these bytes. */
 const readBytesPerUnit = 32_768;
@@ -10,10 +10,10 @@ export const unitsToWrite = (bytes: number): number => Math.floor(bytes / writte
 
 /** The charges of one request to the `default` rate limit: 1 on arrival, and further costs as they become known. */
 export class RequestCharges {
-  readonly #door: Pick<Door, "authenticate" | "charge">;
+  readonly #door: Pick<InvocationContext, "authenticate" | "charge">;
   #paid = 1;
 
-  constructor(door: Pick<Door, "authenticate" | "charge">) {
+  constructor(door: Pick<InvocationContext, "authenticate" | "charge">) {
     this.#door = door;
   }
 

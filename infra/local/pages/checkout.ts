@@ -1,6 +1,6 @@
 import { Problem, notFound } from "../../../shared/core/errors.ts";
 import { money } from "../../../shared/core/money.ts";
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import {
   type Act,
   type StoredCheckout,
@@ -59,12 +59,12 @@ function facts(checkout: StoredCheckout, now: Date): string {
     ["Open until", checkout.expires_at],
     ["Checkout", checkout.id],
   ];
-  return `<dl>${rows.map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escaped(value)}</dd>`).join("\n")}</dl>`;
+  return `<dl>${rows.map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join("\n")}</dl>`;
 }
 
 function form(checkout: StoredCheckout, now: Date): string {
   const buttons = buttonsOf(checkout, now).map(
-    ({ path, text }) => `<button formaction="/_local/checkout/${escaped(checkout.id)}/${path}">${text}</button>`,
+    ({ path, text }) => `<button formaction="/_local/checkout/${escapeHtml(checkout.id)}/${path}">${text}</button>`,
   );
   return buttons.length === 0 ? "" : `<form method="post">${buttons.join("\n")}</form>`;
 }
@@ -73,7 +73,7 @@ function outcome(deliveries: readonly Delivery[]): string {
   if (deliveries.length === 0) return "";
   const items = deliveries.map(
     ({ eventId, status, body }) =>
-      `<li>${escaped(eventId)}: ${status === 0 ? "no answer" : `answered ${status}`}<pre>${escaped(body)}</pre></li>`,
+      `<li>${escapeHtml(eventId)}: ${status === 0 ? "no answer" : `answered ${status}`}<pre>${escapeHtml(body)}</pre></li>`,
   );
   const role = deliveries.every(({ status }) => status === 200) ? "status" : "alert";
   return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
@@ -82,7 +82,7 @@ function outcome(deliveries: readonly Delivery[]): string {
 /** A link to the success or the cancel page. Only web addresses become links, as `javascript:` is a URL as well. */
 function way(text: string, template: string | undefined, checkout: StoredCheckout): string {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
-  return /^https?:\/\//i.test(url) ? `<p><a href="${escaped(url)}">${text}</a></p>` : "";
+  return /^https?:\/\//i.test(url) ? `<p><a href="${escapeHtml(url)}">${text}</a></p>` : "";
 }
 
 const onwards = (checkout: StoredCheckout): string =>
@@ -102,7 +102,7 @@ const checkoutAnswer = (
     status,
     `${money(checkout.amount)} ${checkout.currency}`,
     [
-      notice === "" ? "" : `<p role="alert">${escaped(notice)}</p>`,
+      notice === "" ? "" : `<p role="alert">${escapeHtml(notice)}</p>`,
       outcome(deliveries),
       facts(checkout, now),
       form(checkout, now),
@@ -150,7 +150,7 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
     return await show();
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "not_found") throw error;
-    return htmlAnswer(404, "No such checkout", `<p>${escaped(notFound().message)}</p>`);
+    return htmlAnswer(404, "No such checkout", `<p>${escapeHtml(notFound().message)}</p>`);
   }
 }
 

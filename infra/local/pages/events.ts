@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "../events/event-log.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
@@ -84,8 +84,8 @@ const page = (listing: Listing, query: Query): string => `<!doctype html>
     <article>
       ${deadLetters(listing.dead_letters)}
       <form>
-        <label>Type <input name="type" value="${escaped(query.type ?? "")}" /></label>
-        <label>Account <input name="account_id" size="36" value="${escaped(query.account_id ?? "")}" /></label>
+        <label>Type <input name="type" value="${escapeHtml(query.type ?? "")}" /></label>
+        <label>Account <input name="account_id" size="36" value="${escapeHtml(query.account_id ?? "")}" /></label>
         <button>Show</button>
       </form>
       ${listing.items.length === 0 ? "<p>There are no events here.</p>" : table(listing.items)}
@@ -99,7 +99,7 @@ function deadLetters(letters: readonly DeadLetter[]): string {
   if (letters.length === 0) return "";
   const rows = letters
     .slice(0, 20)
-    .map(({ at, pk, sk, reason }) => `<li>${escaped(`${at} ${pk} ${sk}: ${reason}`)}</li>`);
+    .map(({ at, pk, sk, reason }) => `<li>${escapeHtml(`${at} ${pk} ${sk}: ${reason}`)}</li>`);
   return `<section class="dead"><h2>Not published: ${letters.length}</h2><ul>${rows.join("")}</ul></section>`;
 }
 
@@ -110,8 +110,8 @@ const table = (events: readonly PublishedEvent[]): string =>
 function row(event: PublishedEvent): string {
   const { id, type, timestamp, account_id, resource, actor } = event;
   const cells = [timestamp, type, `${resource.type}/${resource.id}`, account_id, `${actor.type} ${actor.id}`];
-  const details = `<details><summary>${escaped(id)}</summary><pre>${escaped(JSON.stringify(event, null, 2))}</pre></details>`;
-  const [first = "", ...others] = cells.map(escaped);
+  const details = `<details><summary>${escapeHtml(id)}</summary><pre>${escapeHtml(JSON.stringify(event, null, 2))}</pre></details>`;
+  const [first = "", ...others] = cells.map(escapeHtml);
   return `<tr><td>${first}${details}</td>${others.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 }
 
@@ -120,7 +120,7 @@ function pages({ page, page_size, total }: Listing, query: Query): string {
   const link = (to: number, text: string): string => {
     const target = new URLSearchParams({ page: String(to), page_size: String(page_size) });
     for (const [name, value] of Object.entries(filters)) if (value !== undefined) target.set(name, value);
-    return `<a href="?${escaped(target.toString())}">${text}</a>`;
+    return `<a href="?${escapeHtml(target.toString())}">${text}</a>`;
   };
   const last = Math.max(1, Math.ceil(total / page_size));
   return `<p class="pages"><span>${total} events, page ${page} of ${last}</span>

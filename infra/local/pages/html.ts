@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import type { Answer } from "../server/http-message.ts";
 
 /** The colors of the local pages, light and dark. */
@@ -57,13 +57,13 @@ export const htmlAnswer = (status: number, title: string, content: string, ...mo
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>${escaped(title)}</title>
+    <title>${escapeHtml(title)}</title>
     <style>${style}</style>
   </head>
   <body>
     <nav><strong>On this machine</strong><a href="/_local/registry">Registry</a><a href="/_local/outbox">Outbox</a><a href="/_local/events">Events</a><a href="/docs/overview">Docs</a><a href="/docs">Reference</a></nav>
     <main>
-      <h1>${escaped(title)}</h1>
+      <h1>${escapeHtml(title)}</h1>
       ${content}
     </main>
   </body>

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import { outbox, readOutbox, type OutboxMail } from "../../../shared/providers/mail/embedded.ts";
 import type { Reader } from "../../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
@@ -15,7 +15,7 @@ const Query = z.object({
 type Query = z.output<typeof Query>;
 
 const row = ({ id, to, subject, sent_at }: OutboxMail): string =>
-  `<tr><td>${escaped(sent_at.slice(0, 19).replace("T", " "))}</td><td>${escaped(to)}</td><td><a href="/_local/outbox/${escaped(id)}">${escaped(subject)}</a></td></tr>`;
+  `<tr><td>${escapeHtml(sent_at.slice(0, 19).replace("T", " "))}</td><td>${escapeHtml(to)}</td><td><a href="/_local/outbox/${escapeHtml(id)}">${escapeHtml(subject)}</a></td></tr>`;
 
 const rows = (mails: readonly OutboxMail[]): string =>
   `<table><thead><tr><th>Time</th><th>To</th><th>Subject</th></tr></thead><tbody>${mails.map(row).join("\n")}</tbody></table>`;
@@ -25,7 +25,7 @@ const listPage = (mails: readonly OutboxMail[], { to = "" }: Query): Answer =>
     200,
     "Outbox",
     `<p>Mail that would have gone out to people, newest first; it is forgotten after seven days.</p>
-      <form><label>To <input name="to" type="email" value="${escaped(to)}" /></label><button>Show</button></form>
+      <form><label>To <input name="to" type="email" value="${escapeHtml(to)}" /></label><button>Show</button></form>
       ${mails.length === 0 ? "<p>There is no mail here.</p>" : rows(mails)}`,
   );
 
@@ -39,16 +39,16 @@ function mailPage(mail: OutboxMail): Answer {
     ["To", mail.to],
     ["Sent", mail.sent_at],
     ["Message-ID", mail.message_id],
-  ].map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escaped(value)}</dd>`);
+  ].map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`);
   return htmlAnswer(
     200,
     mail.subject,
     `<dl>${facts.join("\n")}</dl>
       <h2>As HTML</h2>
-      <iframe title="The mail as HTML" sandbox="${sandbox}" src="/_local/outbox/${escaped(mail.id)}/html"></iframe>
+      <iframe title="The mail as HTML" sandbox="${sandbox}" src="/_local/outbox/${escapeHtml(mail.id)}/html"></iframe>
       <h2>As text</h2>
-      <pre>${escaped(mail.text)}</pre>
-      <p><a href="/_local/outbox?to=${escaped(encodeURIComponent(mail.to))}">All mail to this address</a></p>`,
+      <pre>${escapeHtml(mail.text)}</pre>
+      <p><a href="/_local/outbox?to=${escapeHtml(encodeURIComponent(mail.to))}">All mail to this address</a></p>`,
     "frame-src 'self'",
   );
 }

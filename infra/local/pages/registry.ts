@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { nameserversOf } from "../../../shared/core/platform.ts";
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
 import { NewDomainName } from "../../../shared/domains/registrable.ts";
 import { delegate, delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
@@ -82,7 +82,7 @@ export function registryPaths(options: Options): LocalPath[] {
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
     const tell = (status: number, message: string, more: object = {}): Answer =>
-      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escaped(message));
+      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
     if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
     const { success, data, error } = Delegation.safeParse(formOrJson(request, fieldsOf));
     if (!success) return tell(422, z.prettifyError(error));

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
-import { escaped } from "../../../shared/core/text.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
 import { canonicalAddress } from "../../../shared/dns/reverse.ts";
 import { readHostName } from "../../../shared/domains/records/names.ts";
 import type { Table } from "../../../shared/table/table.ts";
@@ -78,7 +78,7 @@ export function reversePaths(options: Options): LocalPath[] {
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
     const tell = (status: number, message: string, more: object = {}): Answer =>
-      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escaped(message));
+      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
     if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
     const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
     if (!success) return tell(422, z.prettifyError(error));

@@ -9,7 +9,7 @@ import { clock } from "../../../shared/core/time.ts";
 import { resolverHere } from "../../../shared/dns/services.ts";
 import type { StoredDomain } from "../../../shared/domains/domain.ts";
 import { domainByName } from "../../../shared/domains/find.ts";
-import { syncSoon } from "../../../shared/domains/records/sync-now.ts";
+import { syncNow } from "../../../shared/domains/records/sync-now.ts";
 import { addDomain } from "../../../shared/domains/setup/add.ts";
 import { verifyDomain } from "../../../shared/domains/setup/verify.ts";
 import type { Context } from "../../../shared/http/route.ts";
@@ -125,7 +125,7 @@ async function domainOf(seed: BigSeed, index: number, workspaceId: string, conte
   if (domain.status !== "pending_delegation") return domain;
   await delegate(table, name, nameserversOf(accountId));
   await verifyDomain(domain, context, { resolver: resolverHere(), secrets: secretsHere() });
-  await syncSoon(domain, context);
+  await syncNow(domain, context);
   return find();
 }
 

@@ -45,7 +45,11 @@ type Failed = { failed: string; operation?: RegistrarOperation };
  * domain; undefined when the purchase was over before, or when a failure is reported on a domain that another process
  * has changed meanwhile.
  */
-export function conclude(domain: Bought, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
+export function completePurchase(
+  domain: Bought,
+  conclusion: Conclusion,
+  work: DomainWork,
+): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemMover(work, domain.account_id);
   const isFailed = "failed" in conclusion;
   return commit(async () => {

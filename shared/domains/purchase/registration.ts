@@ -4,7 +4,7 @@ import type { Purchase, StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { becoming, later, systemMover, type DomainWork } from "../setup/work.ts";
 import { getBatch } from "./batch.ts";
-import { type Bought, conclude, isFailure, isRunning, releasedAt } from "./conclude.ts";
+import { type Bought, completePurchase, isFailure, isRunning, releasedAt } from "./conclude.ts";
 
 /*
  * A name is bought in steps, and each is stored before the next begins: the price is held; the registrar is asked; the
@@ -127,7 +127,7 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
     // A former registration, released just before this purchase, is gone by this time: a registration found here is
     // ours.
     const registration = await work.registrar.registration(domain.name);
-    if (registration) return await conclude(domain, { registration }, work);
+    if (registration) return await completePurchase(domain, { registration }, work);
   } catch (error) {
     return waitFor(domain, error, work);
   }
@@ -142,7 +142,7 @@ async function refusal(domain: Bought, reason: string, work: DomainWork): Promis
   try {
     const operation = await operationOf(domain, work);
     if (operation) return await settle(domain, operation, work);
-    return await conclude(domain, { failed: reason }, work);
+    return await completePurchase(domain, { failed: reason }, work);
   } catch (error) {
     return waitFor(domain, error, work);
   }
@@ -164,7 +164,11 @@ async function settle(
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
   if (operation.state === "failed") {
-    return conclude(domain, { failed: operation.reason ?? "The registry did not register it.", operation }, work);
+    return completePurchase(
+      domain,
+      { failed: operation.reason ?? "The registry did not register it.", operation },
+      work,
+    );
   }
   if (operation.state === "running") {
     const failures = domain.purchase.stage === "running" ? domain.failures + 1 : 0;
@@ -177,5 +181,5 @@ async function settle(
     await mark(domain, { failures: domain.failures + 1 }, work);
     return undefined;
   }
-  return conclude(domain, { registration }, work);
+  return completePurchase(domain, { registration }, work);
 }

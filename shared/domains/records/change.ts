@@ -3,7 +3,7 @@ import * as z from "zod";
 import { notFound, Problem } from "../../core/errors.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
-import type { Context, Subject } from "../../http/route.ts";
+import type { Context, ResourceLookup } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";
 import { openHome, readRecord, recordCountWrite, requireRoom } from "./add.ts";
@@ -19,7 +19,7 @@ export const RecordParams = z.strictObject({
 type Found = { record: StoredRecord; domain: StoredDomain };
 
 /** The record in the path of a route, with its domain. */
-export const recordInPath: Subject<{ params: z.output<typeof RecordParams> }, Found> = {
+export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams> }, Found> = {
   at: "path",
   within: ["domain", "workspace"],
   find: async ({ params: { account_id, record_id } }, table) => {

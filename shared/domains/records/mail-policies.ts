@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 
-import { shown } from "../../core/quote.ts";
+import { quoteText } from "../../core/quote.ts";
 
 /**
  * Reads a tag-list (RFC 6376 §3.2): pairs of `name=value`, separated by semicolons.
@@ -17,7 +17,7 @@ function readTagList(text: string): { first: string; tags: Map<string, string> }
     const [, name, value] = /^([a-z][a-z0-9_]*)\s*=\s*(.*)$/i.exec(part) ?? [];
     if (part === "") return { fault: "There are two semicolons in a row" };
     if (name === undefined || value === undefined) {
-      return { fault: `${shown(part)} is not name=value: separate such pairs with semicolons` };
+      return { fault: `${quoteText(part)} is not name=value: separate such pairs with semicolons` };
     }
     if (tags.has(name)) return { fault: `${name}= is there twice` };
     first ||= name;
@@ -99,9 +99,9 @@ const mailto = /^mailto:[^\s@]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:!\d+[kmgt]?)?$/i;
 function reportFault(tag: string, value: string): string | undefined {
   for (const address of value.split(",").map((part) => part.trim())) {
     const example = `write ${tag}=mailto:dmarc@example.com`;
-    if (/^[^:]+@/.test(address)) return `${tag}= needs mailto: before ${shown(address)}`;
+    if (/^[^:]+@/.test(address)) return `${tag}= needs mailto: before ${quoteText(address)}`;
     if (/^mailto:/i.test(address) ? !mailto.test(address) : !uri.test(address)) {
-      return `${shown(address)} is nowhere to send reports to: ${example}`;
+      return `${quoteText(address)} is nowhere to send reports to: ${example}`;
     }
   }
   return undefined;
@@ -110,7 +110,7 @@ function reportFault(tag: string, value: string): string | undefined {
 function tagFault(tag: string, value: string): string | undefined {
   const allowed = choices.get(tag);
   if (allowed !== undefined && !allowed.includes(value.toLowerCase())) {
-    return `${tag}= must be ${allowed.join(", ")}: it is ${shown(value)}`;
+    return `${tag}= must be ${allowed.join(", ")}: it is ${quoteText(value)}`;
   }
   if (tag === "pct" && !(/^\d{1,3}$/.test(value) && Number(value) <= 100)) return "pct= must be a number from 0 to 100";
   if (tag === "ri" && !/^\d{1,10}$/.test(value)) return "ri= must be a number of seconds";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-import { type Reading, shown } from "../../core/quote.ts";
+import { type Reading, quoteText } from "../../core/quote.ts";
 import { longestName, longestSpelling, readLabels, splitName, tooLong } from "../../dns/labels.ts";
 
 /** The absolute form of a record's name, in lower-case A-labels without a final dot. */
@@ -35,11 +35,11 @@ export function readRecordName(text: string, zone: string): Reading {
   if ("fault" in owner) return owner;
   const value = relativeTo(zone, owner.value);
   if (value === undefined && isAbsolute) {
-    return { fault: `${shown(trimmed)} is not a name in ${zone}: a final dot makes a name absolute` };
+    return { fault: `${quoteText(trimmed)} is not a name in ${zone}: a final dot makes a name absolute` };
   }
   const name = value ?? owner.value;
   const again = relativeTo(zone, name);
-  if (again !== undefined) return { fault: `The name ends in ${zone} twice: write ${shown(again)}` };
+  if (again !== undefined) return { fault: `The name ends in ${zone} twice: write ${quoteText(again)}` };
   if (absoluteName(name, zone).length <= longestName) return { value: name };
   return { fault: `The name is longer than ${longestName} bytes with .${zone} at its end` };
 }
@@ -80,7 +80,7 @@ export function readHostName(text: string, { zone, underscores }: { zone: string
   if ("fault" in read) return read;
   const last = read.value.slice(read.value.lastIndexOf(".") + 1);
   if (last === read.value) return { fault: `Write the full name, such as ${clipped(last)}.${zone}` };
-  if (/^\d+$/.test(last)) return { fault: `${shown(trimmed)} is not a host name: its last label is a number` };
+  if (/^\d+$/.test(last)) return { fault: `${quoteText(trimmed)} is not a host name: its last label is a number` };
   return read;
 }
 
@@ -95,7 +95,7 @@ const macroEnd = new RegExp(`(?:%(?:[%_-]|\\{[^}]*\\})|\\.${topLabel}\\.?)$`, "i
 
 /** The fault of a term's domain-spec (RFC 7208 §7.1); undefined when there is none. */
 export function domainSpecFault(term: string, spec: string): string | undefined {
-  const name = shown(term);
+  const name = quoteText(term);
   if (spec === "") {
     return `${name} has no domain: write one, such as ${term.replace(/[:=]?$/, (end) => end || ":")}example.com`;
   }
@@ -104,7 +104,8 @@ export function domainSpecFault(term: string, spec: string): string | undefined 
   if (spec.includes("%")) {
     return macroEnd.test(spec) ? undefined : `${name} must end with a macro or a top-level domain`;
   }
-  if (!spec.includes(".")) return `${name} needs a full name: write ${shown(`${spec}.example.com`)} for ${shown(spec)}`;
+  if (!spec.includes("."))
+    return `${name} needs a full name: write ${quoteText(`${spec}.example.com`)} for ${quoteText(spec)}`;
   const isName = plainName.test(spec) && spec.split(".").every((part) => part.length <= 63);
-  return isName ? undefined : `${name} has no valid name: ${shown(spec)}`;
+  return isName ? undefined : `${name} has no valid name: ${quoteText(spec)}`;
 }

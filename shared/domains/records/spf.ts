@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-import { shown } from "../../core/quote.ts";
+import { quoteText } from "../../core/quote.ts";
 import { domainSpecFault } from "./names.ts";
 
 const mostLookups = 10;
@@ -32,15 +32,15 @@ function networkFault({ text, name, value }: Term): string | undefined {
   const [address = "", length, ...more] = value.slice(1).split("/");
   const isSix = name === "ip6";
   const example = isSix ? "ip6:2001:db8::/32" : "ip4:192.0.2.0/24";
-  if (!isSix && isIPv6(address)) return `${shown(text)} is an IPv6 network: write ip6:`;
-  if (isSix && isIPv4(address)) return `${shown(text)} is an IPv4 network: write ip4:`;
+  if (!isSix && isIPv6(address)) return `${quoteText(text)} is an IPv6 network: write ip6:`;
+  if (isSix && isIPv4(address)) return `${quoteText(text)} is an IPv4 network: write ip4:`;
   const isAddress = isSix ? isIPv6(address) && !address.includes("%") : isIPv4(address);
   if (!value.startsWith(":") || !isAddress || more.length > 0) {
-    return `${shown(text)} has no valid address: write it such as ${example}`;
+    return `${quoteText(text)} has no valid address: write it such as ${example}`;
   }
   return length === undefined || isPrefix(length, isSix ? 128 : 32)
     ? undefined
-    : `${shown(text)} has no valid length after /`;
+    : `${quoteText(text)} has no valid length after /`;
 }
 
 const isPrefix = (digits: string, most: number): boolean =>
@@ -50,7 +50,7 @@ const isPrefix = (digits: string, most: number): boolean =>
 function hostsFault({ text, value }: Term): string | undefined {
   const [, spec = "", four = "0", six = "0"] = /^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/.exec(value) ?? [];
   if (spec.startsWith("/") || !isPrefix(four, 32) || !isPrefix(six, 128)) {
-    return `${shown(text)} has no valid length after /`;
+    return `${quoteText(text)} has no valid length after /`;
   }
   return spec === "" ? undefined : domainSpecFault(text, spec.slice(1));
 }
@@ -58,20 +58,20 @@ function hostsFault({ text, value }: Term): string | undefined {
 function mechanismFault(term: Term): string | undefined {
   const { text, name, value } = term;
   if (!mechanisms.has(name)) {
-    if (name === "redirect" || name === "exp") return `${shown(text)} is written with an equals sign: ${name}=`;
+    if (name === "redirect" || name === "exp") return `${quoteText(text)} is written with an equals sign: ${name}=`;
     const hint = meant.get(name);
-    return `${shown(text)} is no mechanism of SPF${hint === undefined ? "" : `: write ${hint}:`}`;
+    return `${quoteText(text)} is no mechanism of SPF${hint === undefined ? "" : `: write ${hint}:`}`;
   }
-  if (name === "all") return value === "" ? undefined : `${shown(text)} must be all, with nothing after it`;
+  if (name === "all") return value === "" ? undefined : `${quoteText(text)} must be all, with nothing after it`;
   if (name === "ip4" || name === "ip6") return networkFault(term);
   if (name === "a" || name === "mx") return hostsFault(term);
   if (name === "ptr" && value === "") return undefined;
-  return value.startsWith("/") ? `${shown(text)} takes no length after /` : domainSpecFault(text, value.slice(1));
+  return value.startsWith("/") ? `${quoteText(text)} takes no length after /` : domainSpecFault(text, value.slice(1));
 }
 
 function modifierFault({ text, name, value }: Term): string | undefined {
   if (mechanisms.has(name) || meant.has(name)) {
-    return `${shown(text)} is written with a colon: ${meant.get(name) ?? name}:`;
+    return `${quoteText(text)} is written with a colon: ${meant.get(name) ?? name}:`;
   }
   if (name === "v") return "v=spf1 is there twice: make one record of the two";
   return name === "redirect" || name === "exp" ? domainSpecFault(text, value) : undefined;
@@ -79,13 +79,13 @@ function modifierFault({ text, name, value }: Term): string | undefined {
 
 function termFault(text: string): string | undefined {
   if (/[,;]$/.test(text)) {
-    return `Separate the terms with spaces, without the ${shown(text.slice(-1))} in ${shown(text)}`;
+    return `Separate the terms with spaces, without the ${quoteText(text.slice(-1))} in ${quoteText(text)}`;
   }
   const term = readTerm(text);
   const address = text.replace(/^[+?~-]|\/\d+$/g, "");
-  if (isIPv4(address)) return `${shown(text)} needs ip4: before it`;
-  if (isIPv6(address)) return `${shown(text)} needs ip6: before it`;
-  if (!term) return `${shown(text)} is no term of SPF, such as include:example.com or -all`;
+  if (isIPv4(address)) return `${quoteText(text)} needs ip4: before it`;
+  if (isIPv6(address)) return `${quoteText(text)} needs ip6: before it`;
+  if (!term) return `${quoteText(text)} is no term of SPF, such as include:example.com or -all`;
   return term.isModifier ? modifierFault(term) : mechanismFault(term);
 }
 
@@ -94,7 +94,7 @@ function orderFault(terms: readonly Term[]): string | undefined {
   const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
   const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
   if (unreached) {
-    return `Nothing after ${shown(terms[all]?.text ?? "")} counts: put it at the end, after ${shown(unreached.text)}`;
+    return `Nothing after ${quoteText(terms[all]?.text ?? "")} counts: put it at the end, after ${quoteText(unreached.text)}`;
   }
   const named = (name: string): number => terms.filter((term) => term.isModifier && term.name === name).length;
   if (named("redirect") > 1) return "redirect= can be there only once";

@@ -9,7 +9,7 @@ import { syncZone } from "./sync.ts";
  * Syncs a zone after a commit and gives its new state; undefined when the sync fails. A failure is only logged: the
  * committed change is due already, and the worker will sync it.
  */
-export async function syncSoon(
+export async function syncNow(
   { account_id, id }: { account_id: string; id: string },
   { log }: Pick<Context, "log">,
 ): Promise<StoredZone | undefined> {
@@ -24,8 +24,5 @@ export async function syncSoon(
 /**
  * The API view of a new or changed record after a sync of its zone: `pending` when the nameservers do not have it yet.
  */
-export const shownOnceSynced = async (
-  record: StoredRecord,
-  domain: StoredDomain,
-  context: Context,
-): Promise<DnsRecord> => recordView(record, await syncSoon(domain, context));
+export const viewAfterSync = async (record: StoredRecord, domain: StoredDomain, context: Context): Promise<DnsRecord> =>
+  recordView(record, await syncNow(domain, context));

@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 
 import ipaddr from "ipaddr.js";
 
-import { type Reading, named, shown } from "../../core/quote.ts";
+import { type Reading, quoteCharacter, quoteText } from "../../core/quote.ts";
 import type { RecordType } from "../../dns/rrset.ts";
 import { dkimFault, dmarcFault } from "./mail-policies.ts";
 import { absoluteName, readHostName } from "./names.ts";
@@ -28,26 +28,27 @@ function readIpv4(value: string): Reading {
   if (isIPv4(text)) return { value: text };
   if (isIPv6(text)) return { fault: "This is an IPv6 address: use an AAAA record" };
   if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(text) && /(?:^|\.)0\d/.test(text)) {
-    return { fault: `${shown(text)} has a number with a leading zero: ${fourNumbers}` };
+    return { fault: `${quoteText(text)} has a number with a leading zero: ${fourNumbers}` };
   }
-  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${shown(text)} is a network: write one address` };
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network: write one address` };
   if (/^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+\.?$/i.test(text)) {
-    return { fault: `${shown(text)} is a name: use a CNAME record, or write its address` };
+    return { fault: `${quoteText(text)} is a name: use a CNAME record, or write its address` };
   }
-  return { fault: `${shown(text)} is not an IPv4 address: ${fourNumbers}` };
+  return { fault: `${quoteText(text)} is not an IPv4 address: ${fourNumbers}` };
 }
 
 /** Reads the address of an AAAA record (RFC 3596), of any network, into the canonical form of RFC 5952. */
 function readIpv6(value: string): Reading {
   const text = value.trim();
   if (isIPv4(text)) return { fault: "This is an IPv4 address: use an A record" };
-  if (text.includes("%")) return { fault: `${shown(text)} has a zone (after %), which means nothing to other hosts` };
-  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${shown(text)} is a network: write one address` };
-  if (!isIPv6(text)) return { fault: `${shown(text)} is not an IPv6 address: ${eightGroups}` };
+  if (text.includes("%"))
+    return { fault: `${quoteText(text)} has a zone (after %), which means nothing to other hosts` };
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network: write one address` };
+  if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address: ${eightGroups}` };
   const address = ipaddr.IPv6.parse(withoutDots(text));
   if (!address.isIPv4MappedAddress()) return { value: address.toRFC5952String() };
   return {
-    fault: `${shown(text)} is an IPv4 address inside an IPv6 one: use an A record with ${address.toIPv4Address().toString()}`,
+    fault: `${quoteText(text)} is an IPv4 address inside an IPv6 one: use an A record with ${address.toIPv4Address().toString()}`,
   };
 }
 
@@ -123,14 +124,14 @@ function readIssuer(text: string): Reading {
   const [first = "", ...others] = text.split(";").map((part) => part.trim());
   if (first !== "" && !issuer.test(first)) {
     const example = 'such as letsencrypt.org, or ";" for nobody';
-    return { fault: `${shown(first)} is not the domain of a certification authority: write one, ${example}` };
+    return { fault: `${quoteText(first)} is not the domain of a certification authority: write one, ${example}` };
   }
   const parameters: string[] = [];
   // One semicolon at the end is allowed.
   for (const part of others.at(-1) === "" ? others.slice(0, -1) : others) {
     const [, tag, value] = parameter.exec(part) ?? [];
     if (tag === undefined || value === undefined) {
-      return { fault: `${shown(part)} is not a parameter: write name=value after the semicolon` };
+      return { fault: `${quoteText(part)} is not a parameter: write name=value after the semicolon` };
     }
     parameters.push(`${tag}=${value}`);
   }
@@ -214,7 +215,8 @@ function readTextValue(given: string, name: string | undefined): Reading {
   if (value.trim() === "") return { fault: "The text is empty" };
   if (!value.isWellFormed()) return { fault: "The text has half of a character (an unpaired surrogate)" };
   const control = /\p{Cc}/u.exec(value)?.[0];
-  if (control !== undefined) return { fault: `The text has a control character, ${named(control)}: remove it` };
+  if (control !== undefined)
+    return { fault: `The text has a control character, ${quoteCharacter(control)}: remove it` };
   const fault = lengthFault(value) ?? policyFault(value, name);
   return fault === undefined ? { value } : { fault };
 }

@@ -1,6 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, Problem } from "../../core/errors.ts";
-import type { Context, Located, Subject } from "../../http/route.ts";
+import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById } from "../scoped/family.ts";
 import { becoming, currentRule } from "./manage.ts";
@@ -100,7 +100,10 @@ const deadLink =
   "This link is not valid any more: it was used, replaced by a newer one, or is too old. Ask for a new one";
 
 /** The rule that a link's token belongs to. */
-export const tokenInBody: Subject<{ body: { token: string } }, { accountId: string; ruleId: string; hash: string }> = {
+export const tokenInBody: ResourceLookup<
+  { body: { token: string } },
+  { accountId: string; ruleId: string; hash: string }
+> = {
   at: ["body", "token"],
   within: [],
   missing: deadLink,
@@ -109,7 +112,7 @@ export const tokenInBody: Subject<{ body: { token: string } }, { accountId: stri
     const found = await table.get(tokenKey(hash), StoredToken);
     if (!found) return undefined;
     const { account_id: accountId, rule_id: ruleId } = found;
-    return { id: ruleId, accountId, scopes: [], thing: { accountId, ruleId, hash } } satisfies Located<unknown>;
+    return { id: ruleId, accountId, scopes: [], thing: { accountId, ruleId, hash } } satisfies LocatedResource<unknown>;
   },
 };
 

@@ -17,17 +17,17 @@ export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/
  * The meaning of an address in an account: its domain, proved or only connected, and the mailbox that has the address,
  * if any.
  */
-export type Place = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
+export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 
 /**
  * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is the one with
  * that address or, as for arriving mail, the catch-all's. Takes three round trips for any number of addresses.
  */
-export async function placesIn(
+export async function destinationsOf(
   table: Reader,
   accountId: string,
   addresses: readonly string[],
-): Promise<Map<string, Place>> {
+): Promise<Map<string, Destination>> {
   const asked = [...new Set(addresses)].flatMap((address) => {
     const read = readAddress(address);
     return read ? [{ address, local: withoutTag(read.local), name: read.domain }] : [];

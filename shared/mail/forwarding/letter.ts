@@ -1,4 +1,4 @@
-import { escaped } from "../../core/text.ts";
+import { escapeHtml } from "../../core/text.ts";
 import type { Letter } from "../../providers/mail/mail.ts";
 
 /**
@@ -85,7 +85,7 @@ ${says.about}
 
 /** Escapes a customer's text so that mail programs make no links of it. */
 const unlinked = (text: string): string =>
-  escaped(text).replaceAll(/[.:/@]/g, (character) => `<span>${character}</span>`);
+  escapeHtml(text).replaceAll(/[.:/@]/g, (character) => `<span>${character}</span>`);
 
 // Only the button and the lines have colours, so that the rest follows the reader's own scheme, dark or light.
 const styles = {
@@ -102,7 +102,7 @@ const styles = {
 
 function htmlOf(asked: Asked): string {
   const says = sentences(asked, unlinked);
-  const link = escaped(asked.link);
+  const link = escapeHtml(asked.link);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -122,7 +122,7 @@ function htmlOf(asked: Asked): string {
 <p style="${styles.paragraph}">${says.ignore}</p>
 <div style="${styles.box}">
 <p style="${styles.paragraph}">${says.code}</p>
-<p style="${styles.code}">${escaped(asked.code)}</p>
+<p style="${styles.code}">${escapeHtml(asked.code)}</p>
 <p style="${styles.small}">${says.codeEnds}</p>
 </div>
 <p style="${styles.foot}">${says.about}</p>

@@ -4,7 +4,7 @@ import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
-import { placesIn } from "./here.ts";
+import { destinationsOf } from "./here.ts";
 import { placeKey, StoredPlace } from "./rule.ts";
 
 /** The targets of a scope's rules, whether or not copies are sent at present. */
@@ -25,7 +25,7 @@ type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
  * mail that arrives at its own target.
  */
 async function wayBack(table: Reader, accountId: string, planned: Planned): Promise<readonly string[] | undefined> {
-  const first = (await placesIn(table, accountId, [planned.target])).get(planned.target)?.mailbox;
+  const first = (await destinationsOf(table, accountId, [planned.target])).get(planned.target)?.mailbox;
   if (!first) return undefined;
   const seen = new Set<string>();
   let steps: Step[] = [{ mailbox: first, by: planned.scope, path: [] }];
@@ -57,7 +57,7 @@ async function stepsFrom(
   );
   const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !seen.has(rule_id));
   for (const { place } of fresh) seen.add(place.rule_id);
-  const targets = await placesIn(
+  const targets = await destinationsOf(
     table,
     accountId,
     fresh.map(({ place }) => place.target_email),

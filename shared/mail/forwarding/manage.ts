@@ -10,7 +10,7 @@ import type { Write } from "../../table/writes.ts";
 import { scopesOfMailbox } from "../mailboxes/find.ts";
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
-import { placesIn } from "./here.ts";
+import { destinationsOf } from "./here.ts";
 import { placesOf, requireNoLoop } from "./loops.ts";
 import { planNewTarget, planRequest } from "./request.ts";
 import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
@@ -40,7 +40,7 @@ export function becoming(accountId: string, before: StoredRule, after: StoredRul
  * proved domain that the caller may see.
  */
 async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
-  const { domain, isProved = false, mailbox } = (await placesIn(table, accountId, [target])).get(target) ?? {};
+  const { domain, isProved = false, mailbox } = (await destinationsOf(table, accountId, [target])).get(target) ?? {};
   if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) return mailbox.domain.id;
   if (!domain || mailbox || !isProved || !covers(permissions, "mailbox.view", scopesOfDomain(domain))) return undefined;
   const msg = `${domain.name} is a domain of this account, and nobody has this address there: create its mailbox first`;

@@ -4,7 +4,7 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
 import type { Log } from "../../core/log.ts";
-import { domainsAmong } from "../../domains/find.ts";
+import { domainsByIds } from "../../domains/find.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";
@@ -125,7 +125,7 @@ async function letterFor(
   { table, publicUrl }: SendWork,
 ) {
   const ids = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
-  const domains = await domainsAmong(table, accountId, ids);
+  const domains = await domainsByIds(table, accountId, ids);
   // Anybody can connect any name, so our mail shows only names that were proved.
   const names = domains.flatMap(({ name, verified_at }) => (verified_at === null ? [] : [name]));
   return verificationLetter({

@@ -9,7 +9,7 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
 import { takingDomain } from "./add.ts";
 import { localPartFault } from "./local-part.ts";
-import { mailboxesAmong } from "./lookup.ts";
+import { mailboxesByIds } from "./lookup.ts";
 import { type Login, Mailbox, StoredAddress, type StoredMailbox, addressKey, personName } from "./mailbox.ts";
 import { newLogin } from "./password.ts";
 import { AddressTaken, type Person, mailboxHeads, planMailboxes, requireTaking } from "./plan.ts";
@@ -173,7 +173,7 @@ async function lookUp(
 ): Promise<Progress> {
   const owners = await table.getMany(candidates.map(({ person }) => addressKey(account_id, id, person.local_part)));
   const ids = owners.map((owner) => owner && StoredAddress.parse(owner).mailbox_id);
-  const found = await mailboxesAmong(
+  const found = await mailboxesByIds(
     table,
     account_id,
     ids.filter((one) => one !== undefined),

@@ -4,7 +4,7 @@ import type { Scope } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById, domainByName, scopesOfDomain } from "../../domains/find.ts";
-import type { Subject } from "../../http/route.ts";
+import type { ResourceLookup } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import { MailboxRef, readAddress } from "./local-part.ts";
 import { addressKey, mailboxKey, StoredAddress, StoredMailbox } from "./mailbox.ts";
@@ -44,7 +44,7 @@ export const scopesOfMailbox = ({ mailbox, domain }: FoundMailbox): Scope[] => [
 ];
 
 /** The mailbox in the path of a route, with its domain. */
-export const mailboxInPath: Subject<{ params: { account_id: string; mailbox: string } }, FoundMailbox> = {
+export const mailboxInPath: ResourceLookup<{ params: { account_id: string; mailbox: string } }, FoundMailbox> = {
   at: "path",
   within: ["mailbox", "domain", "workspace"],
   find: async ({ params }, table) => {

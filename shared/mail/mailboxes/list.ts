@@ -3,9 +3,9 @@ import type * as z from "zod";
 import { covers } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
-import { type PageQuery, type Source, spanOf, totalOf } from "../../core/page.ts";
+import { type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
-import { domainByRef, domainsAmong, scopesOfDomain } from "../../domains/find.ts";
+import { domainByRef, domainsByIds, scopesOfDomain } from "../../domains/find.ts";
 import { domainsAtOnce } from "../../domains/list.ts";
 import { DomainRef, unicodeOf } from "../../domains/name.ts";
 import type { Context } from "../../http/route.ts";
@@ -92,7 +92,7 @@ async function selectMailboxes(
   if (totalOf(sources) > searchLimit) throw tooBroad();
   const { rows } = await moment.page(sources, 0, searchLimit);
   const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
-  const names = new Map((await domainsAmong(table, accountId, ids)).map(({ id, name }) => [id, name]));
+  const names = new Map((await domainsByIds(table, accountId, ids)).map(({ id, name }) => [id, name]));
   const kept = rows.filter((row) => isFound(row, names.get(row.domain_id) ?? "", search));
   return { rows: kept.slice(skip, skip + take), total: kept.length };
 }
@@ -129,7 +129,7 @@ async function sourcesOf(
   accountId: string,
   { domain: ref, workspace_id }: Omit<MailboxFilter, "search">,
   context: Context,
-): Promise<Source<StoredMailbox>[]> {
+): Promise<RowSource<StoredMailbox>[]> {
   const { table, permissions } = context;
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);

@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
 import { type Permissions, covers, scopesHeld } from "../../auth/permissions.ts";
-import type { Source } from "../../core/page.ts";
+import type { RowSource } from "../../core/page.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainsAmong, scopesOfDomain } from "../../domains/find.ts";
+import { domainsByIds, scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { type Moment, atOneMoment } from "../../table/moment.ts";
 import type { Reader } from "../../table/table.ts";
@@ -17,7 +17,7 @@ export const mailboxesOfRows = (rows: readonly (Item | undefined)[]): StoredMail
   rows.flatMap((row) => (row ? [StoredMailbox.parse(row)] : []));
 
 /** The mailboxes with these ids that exist, in the order of the ids. */
-export async function mailboxesAmong(
+export async function mailboxesByIds(
   table: Reader,
   accountId: string,
   ids: readonly string[],
@@ -31,7 +31,7 @@ const Reference = z.object({ mailbox_id: z.string() });
 
 /** The mailboxes that the rows of a domain's list refer to, in the order of the rows. */
 export const mailboxesReferred = (table: Reader, accountId: string, rows: readonly Item[]): Promise<StoredMailbox[]> =>
-  mailboxesAmong(
+  mailboxesByIds(
     table,
     accountId,
     rows.map((row) => Reference.parse(row).mailbox_id),
@@ -48,9 +48,9 @@ export async function mailboxesNamed(
   among?: readonly StoredDomain[],
 ): Promise<FoundMailbox[]> {
   const ids = scopesHeld(permissions, capability, "mailbox");
-  const named = ids === "all" ? [] : await mailboxesAmong(table, accountId, ids.toSorted());
+  const named = ids === "all" ? [] : await mailboxesByIds(table, accountId, ids.toSorted());
   const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
-  const homes = new Map((among ?? (await domainsAmong(table, accountId, domainIds))).map((home) => [home.id, home]));
+  const homes = new Map((among ?? (await domainsByIds(table, accountId, domainIds))).map((home) => [home.id, home]));
   return named.flatMap((mailbox) => {
     const domain = homes.get(mailbox.domain_id);
     return domain && !covers(permissions, capability, scopesOfDomain(domain)) ? [{ mailbox, domain }] : [];
@@ -58,7 +58,7 @@ export async function mailboxesNamed(
 }
 
 /** The source of all mailboxes of an account. */
-export const accountSources = (moment: Moment, accountId: string): Promise<Source<StoredMailbox>[]> =>
+export const accountSources = (moment: Moment, accountId: string): Promise<RowSource<StoredMailbox>[]> =>
   moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
 /** The sources of the mailboxes of domains, one source per domain. */
@@ -67,7 +67,7 @@ export const domainSources = (
   table: Reader,
   accountId: string,
   domains: readonly Pick<StoredDomain, "id">[],
-): Promise<Source<StoredMailbox>[]> =>
+): Promise<RowSource<StoredMailbox>[]> =>
   moment.open(
     domains.map(({ id }) => ({
       list: mailboxesIn(accountId, id),
@@ -84,7 +84,7 @@ export async function singleSources(
   among: readonly StoredDomain[] | undefined,
   context: Context,
   workspaceId?: string,
-): Promise<Source<StoredMailbox>[]> {
+): Promise<RowSource<StoredMailbox>[]> {
   const ids = scopesHeld(context.permissions, "mailbox.view", "mailbox");
   if (ids === "all" || ids.length === 0) return [];
   const named = await mailboxesNamed(accountId, "mailbox.view", context, among);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainsAmong } from "../../domains/find.ts";
+import { domainsByIds } from "../../domains/find.ts";
 import type { Reader } from "../../table/table.ts";
 import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
@@ -36,7 +36,7 @@ export async function mailboxViews(
   mailboxes: readonly StoredMailbox[],
 ): Promise<Mailbox[]> {
   const domainIds = [...new Set(mailboxes.map(({ domain_id }) => domain_id))];
-  return mailboxViewsIn(await domainsAmong(table, accountId, domainIds), table, accountId, mailboxes);
+  return mailboxViewsIn(await domainsByIds(table, accountId, domainIds), table, accountId, mailboxes);
 }
 
 /** Like `mailboxViews`, with domains that were read already. Takes one more round trip. */

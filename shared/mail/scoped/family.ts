@@ -7,7 +7,7 @@ import { Id, ordinalOf } from "../../core/ids.ts";
 import { noSuchDomain } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { DomainRef } from "../../domains/name.ts";
-import type { Located, Subject } from "../../http/route.ts";
+import type { LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
@@ -95,7 +95,7 @@ export async function locateScoped<T extends Scoped>(
   table: Reader,
   accountId: string,
   id: string,
-): Promise<Located<T> | undefined> {
+): Promise<LocatedResource<T> | undefined> {
   const thing = await scopedById(family, table, accountId, id);
   if (!thing) return undefined;
   const domain = thing.scope_type === "domain" ? await domainById(table, accountId, thing.scope_id) : undefined;
@@ -106,7 +106,7 @@ export async function locateScoped<T extends Scoped>(
 export const scopedInPath = <T extends Scoped, N extends string>(
   family: Family<T>,
   name: N,
-): Subject<{ params: { account_id: string } & Record<N, string> }, T> => ({
+): ResourceLookup<{ params: { account_id: string } & Record<N, string> }, T> => ({
   at: "path",
   within: [family.type, "domain", "workspace"],
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
@@ -122,7 +122,7 @@ type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefine
 type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
 /** The scope that the body of a route gives: a domain, a workspace, or the account when it gives neither. */
-export const scopeInBody: Subject<ScopeInput, MailScope> = {
+export const scopeInBody: ResourceLookup<ScopeInput, MailScope> = {
   within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],
   missing: noSuchDomain.replace("domain", "domain or workspace"),

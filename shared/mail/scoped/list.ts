@@ -1,6 +1,6 @@
 import { covers } from "../../auth/permissions.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import { domainsAmong } from "../../domains/find.ts";
+import { domainsByIds } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import { type Family, type Scoped, scopesOfScoped } from "./family.ts";
@@ -23,7 +23,7 @@ export async function listScoped<T extends Scoped>(
   const { rows } = await readRows(table, list, { skip: 0, take: family.perAccount });
   const wanted = rows.map(family.parse).filter((thing) => keep?.(thing) ?? true);
   const domainIds = wanted.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
-  const domains = seesAll ? [] : await domainsAmong(table, accountId, [...new Set(domainIds)]);
+  const domains = seesAll ? [] : await domainsByIds(table, accountId, [...new Set(domainIds)]);
   const homes = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
   const seen = wanted.filter((thing) =>
     covers(permissions, family.view, scopesOfScoped(family.type, thing, homes.get(thing.scope_id))),

@@ -1,5 +1,5 @@
 import type { Reader } from "../../table/table.ts";
-import { placesIn, type Place } from "../forwarding/here.ts";
+import { destinationsOf, type Destination } from "../forwarding/here.ts";
 import { isSameScope, placesOf } from "../forwarding/loops.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
@@ -27,7 +27,7 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
   let steps: Step[] = [{ found: first, by: undefined }];
   for (let chain = 0; chain < longestChain && steps.length > 0; chain += 1) {
     const targets = await targetsFrom(table, accountId, steps);
-    const here = await placesIn(
+    const here = await destinationsOf(
       table,
       accountId,
       targets.map(({ address }) => address),
@@ -57,7 +57,7 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
  * - An `internal` target counts only while it is a mailbox in the domain that the rule was made for.
  * - The address of a recipient who agreed stays outside until the account proves that the domain is its own.
  */
-function wayOf({ homeId }: Target, place: Place | undefined): FoundMailbox | "outside" | "nowhere" {
+function wayOf({ homeId }: Target, place: Destination | undefined): FoundMailbox | "outside" | "nowhere" {
   if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
   if (!place?.isProved) return "outside";
   return place.mailbox ?? "nowhere";

@@ -4,7 +4,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
-import { sideDoor } from "../../http/internal.ts";
+import { internalHandler } from "../../http/internal.ts";
 import { failureResponse, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
 import { mailSecret } from "../../providers/mail/secret.ts";
@@ -34,12 +34,12 @@ function problemOf(error: unknown, log: Log): Problem {
  * Makes the Lambda handler of a route for the deployment's mail servers, which send their shared key in `X-Mail-Key`.
  * `answer` gives the response and the fields to log; its errors go through `failure`.
  */
-export function mailDoor(
+export function mailServerHandler(
   name: string,
   answer: (request: MailRequest, work: MailWork) => Promise<{ response: Response; fields: LogFields }>,
   failure: (problem: Problem, requestId: string) => Response = failureResponse,
 ) {
-  return sideDoor({
+  return internalHandler({
     name,
     answer: async (event, work) => {
       await requireMailServer(event);

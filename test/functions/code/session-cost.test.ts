@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { execute, type Run } from "../../../functions/code/execution/execute.ts";
 import { executeIdempotently } from "../../../functions/code/execution/replay.ts";
 import { Problem } from "../../../shared/core/errors.ts";
-import type { Door } from "../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { codeDoor, runFor } from "../../support/code-door.ts";
 import { request } from "../../support/request.ts";
@@ -28,7 +28,7 @@ function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
   return async (code: string, { laterMs = 0, ...more }: Partial<Run> & { laterMs?: number } = {}) => {
     const usage = noUsage();
     const charged: number[] = [];
-    const charge: Door["charge"] = async ({ cost }: Charge) => {
+    const charge: InvocationContext["charge"] = async ({ cost }: Charge) => {
       if (cost > room) throw new Problem("rate_limited", "Too many");
       charged.push(cost);
     };
@@ -123,7 +123,7 @@ describe("an envelope", () => {
     (user: { id: string }, code: string) =>
     async (room = Number.POSITIVE_INFINITY) => {
       const charged: number[] = [];
-      const charge: Door["charge"] = async ({ cost }: Charge) => {
+      const charge: InvocationContext["charge"] = async ({ cost }: Charge) => {
         if (cost > room) throw new Problem("rate_limited", "Too many");
         charged.push(cost);
       };

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import { noPermissions } from "../../../shared/auth/permissions.ts";
 import { sweepCheckouts, type AskWork } from "../../../shared/billing/ask.ts";
-import { openBook } from "../../../shared/billing/book.ts";
+import { openAccountBilling } from "../../../shared/billing/book.ts";
 import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount, runAll } from "../../../shared/billing/run.ts";
@@ -321,7 +321,7 @@ test("a checkout of the first edition is put into the queue by the day's run, on
 /** An invoice of a day, which the wallet could not pay yet: what it comes to, in minor units. */
 async function owing({ table, accountId, now }: Scene): Promise<number> {
   await runAccount(accountId, dayOf(now()), { table, now, requestId: "r" });
-  const { open } = await openBook(table, accountId, now());
+  const { open } = await openAccountBilling(table, accountId, now());
   return open.reduce((sum, { total }) => sum + total, 0);
 }
 

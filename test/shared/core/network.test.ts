@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { networkOf } from "../../../shared/core/ip.ts";
+import { clientNetwork } from "../../../shared/core/ip.ts";
 import { anyString } from "../../support/text.ts";
 
 test.each([
@@ -19,17 +19,17 @@ test.each([
   ["example.com", "unknown"],
   ["192.0.2.1, 192.0.2.2", "unknown"],
 ])("%s is of %s", (ip, network) => {
-  expect(networkOf(ip)).toBe(network);
+  expect(clientNetwork(ip)).toBe(network);
 });
 
 test("all addresses of a /64 are of one network, however they are written, and no text throws", () => {
   fc.assert(
     fc.property(fc.ipV6(), anyString(), (ip, text) => {
-      const network = networkOf(ip);
-      expect(typeof networkOf(text)).toBe("string");
+      const network = clientNetwork(ip);
+      expect(typeof clientNetwork(text)).toBe("string");
       if (!network.endsWith("::/64")) return;
-      expect(networkOf(network.replace("/64", "1"))).toBe(network);
-      expect(networkOf(network.replace("::/64", ":1:2:3:4").toUpperCase())).toBe(network);
+      expect(clientNetwork(network.replace("/64", "1"))).toBe(network);
+      expect(clientNetwork(network.replace("::/64", ":1:2:3:4").toUpperCase())).toBe(network);
     }),
     { numRuns: 300 },
   );

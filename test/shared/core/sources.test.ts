@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readAcross, totalOf, type Source } from "../../../shared/core/page.ts";
+import { readConcatenated, totalOf, type RowSource } from "../../../shared/core/page.ts";
 
 /** Sources with so many rows each, numbered through, which note how much was asked of them; `gone` rows went since they were counted. */
 function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {
   const asked: number[] = [];
   let next = 0;
-  const sources = counts.map((total, place): Source<number> => {
+  const sources = counts.map((total, place): RowSource<number> => {
     const rows = Array.from({ length: total }, () => next++).slice(gone[place] ?? 0);
     return {
       total,
@@ -27,7 +27,7 @@ test("any part of several sources is as if they were one, and no more is asked f
     fc.asyncProperty(counts, fc.nat(30), fc.nat(30), async (sizes, skip, take) => {
       const { sources, asked } = sourcesOf(sizes);
       const all = Array.from({ length: totalOf(sources) }, (_, index) => index);
-      expect(await readAcross(sources, skip, take)).toEqual(all.slice(skip, skip + take));
+      expect(await readConcatenated(sources, skip, take)).toEqual(all.slice(skip, skip + take));
       expect(asked.reduce((sum, one) => sum + one, 0)).toBe(all.slice(skip, skip + take).length);
     }),
   );
@@ -42,7 +42,7 @@ test("when rows go meanwhile there are fewer, and none twice", async () => {
       fc.nat(20),
       async (sizes, gone, skip, take) => {
         const { sources } = sourcesOf(sizes, gone);
-        const found = await readAcross(sources, skip, take);
+        const found = await readConcatenated(sources, skip, take);
         expect(found.length).toBeLessThanOrEqual(take);
         expect(found).toEqual([...new Set(found)].toSorted((a, b) => a - b));
       },

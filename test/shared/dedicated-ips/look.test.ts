@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { StoredIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { lookAt } from "../../../shared/dedicated-ips/look.ts";
+import { checkDns } from "../../../shared/dedicated-ips/look.ts";
 import type { Answer, Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { reverseName } from "../../../shared/dns/reverse.ts";
@@ -46,7 +46,7 @@ test("one look asks 64 questions at most, however many names somebody gives the 
   );
   for (const add of [host, readyHost]) {
     asked.length = 0;
-    const { status } = await lookAt(await hostOf(sixteen(), add), resolver);
+    const { status } = await checkDns(await hostOf(sixteen(), add), resolver);
     expect(asked).toHaveLength(64);
     expect(status).toBe("wanting");
   }
@@ -64,10 +64,10 @@ test("what is beyond could not be found out, and a host with one name for each o
       return { status: "found", records: hosts.map((one) => ({ ...about, type: "PTR", host: one })) };
     });
   const one = names(1);
-  expect((await lookAt(ip, one.resolver)).status).toBe("well");
+  expect((await checkDns(ip, one.resolver)).status).toBe("well");
   expect(one.asked).toHaveLength(48);
   const three = names(3);
-  expect(await lookAt(ip, three.resolver)).toMatchObject({
+  expect(await checkDns(ip, three.resolver)).toMatchObject({
     status: "unknown",
     message: "It could not be found out now: it takes too many questions to find out. Try again later.",
   });
@@ -84,11 +84,11 @@ test("one look sends 320 messages at most, and a sound host with sixteen address
     txt(`_setup.m${index}.example.test`, ip.key_hash ?? ""),
   ]);
   const root = await network.add(serving({ name: "", rrsets: sound }));
-  const look = await lookAt(ip, openResolver({ roots: [root.endpoint], route: network.route }));
+  const look = await checkDns(ip, openResolver({ roots: [root.endpoint], route: network.route }));
   expect([look.status, root.asked.length]).toEqual(["well", 48]);
   const failing = await network.addAsLiked({});
   const roots = Array.from({ length: 60 }, () => failing.endpoint);
-  const seen = await lookAt(ip, openResolver({ roots, route: network.route, tryTimeoutMs: 5 }));
+  const seen = await checkDns(ip, openResolver({ roots, route: network.route, tryTimeoutMs: 5 }));
   expect(seen).toMatchObject({ status: "unknown", message: expect.stringContaining("too many queries") });
   expect(failing.asked.length).toBeLessThanOrEqual(320);
 });

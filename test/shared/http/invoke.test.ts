@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
 import { Problem } from "../../../shared/core/errors.ts";
-import { invoke, requireHonoured, type Door } from "../../../shared/http/invoke.ts";
+import { invoke, requireHonoured, type InvocationContext } from "../../../shared/http/invoke.ts";
 import { defineRoute, type Context, type Route } from "../../../shared/http/route.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { codeDoor } from "../../support/code-door.ts";
@@ -34,7 +34,7 @@ const toy = (run: Run, more: object = {}): Route =>
 
 const keyed = (key = "k") => ({ params: {}, query: {}, body: {}, headers: { "idempotency-key": key } });
 const plain = { params: {}, query: {}, body: {} };
-const door = (more: Partial<Door> = {}): Door => ({ ...codeDoor(newUser()), ...more });
+const door = (more: Partial<InvocationContext> = {}): InvocationContext => ({ ...codeDoor(newUser()), ...more });
 
 describe("a key is for a route whose answer is stored with its effect:", () => {
   test("one that answers something else fails, and its key may be used again", async () => {
@@ -120,7 +120,7 @@ describe("while nothing may be changed", () => {
 
 describe("what a call is charged", () => {
   const params = z.strictObject({ account_id: z.string().optional() });
-  const chargesOf = async (more: object, given: Partial<Door>, account_id?: unknown) => {
+  const chargesOf = async (more: object, given: Partial<InvocationContext>, account_id?: unknown) => {
     const charges: Charge[] = [];
     const charge = async (what: Charge) => void charges.push(what);
     const raw = { ...plain, params: account_id === undefined ? {} : { account_id } };
@@ -148,7 +148,7 @@ describe("what a call is charged", () => {
 });
 
 describe("who calls a public route", () => {
-  const seen = async (given: Partial<Door>) => {
+  const seen = async (given: Partial<InvocationContext>) => {
     let caller: Context["principal"] | undefined;
     const route = toy(
       async ({ principal }) => {

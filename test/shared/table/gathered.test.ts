@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 
 import type { Usage } from "../../../shared/table/connection.ts";
-import { gathered } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/gathered.ts";
 import { testTable } from "../../support/world.ts";
 
 const Stored = z.object({ text: z.string() });
@@ -20,7 +20,7 @@ async function scene() {
     await plain.commit(async () => ({ writes, value: undefined }));
   }
   usage.calls = 0;
-  return { table: gathered(plain), plain, keys, usage, missing: { PK, SK: "MISSING" } };
+  return { table: batchReads(plain), plain, keys, usage, missing: { PK, SK: "MISSING" } };
 }
 
 test("items that are asked for at the same time are read in one round trip, each asker getting its own", async () => {
@@ -55,7 +55,7 @@ test("a read sees what was written before it began", async () => {
 test("a failure is everybody's who asked at the time, and nobody's after that", async () => {
   const { plain, keys, missing } = await scene();
   let isAway = true;
-  const table = gathered({
+  const table = batchReads({
     ...plain,
     getMany: (wanted) => (isAway ? Promise.reject(new Error("the table is away")) : plain.getMany(wanted)),
   });

@@ -1,5 +1,5 @@
 import { fromStrings, parseInput } from "../../../../shared/http/input.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
 import { type Response, json } from "../../../../shared/http/response.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
@@ -29,7 +29,7 @@ export const route = defineRoute({
 });
 
 /** Answers a program in the specified envelope, or a JSON-RPC body by the A2A protocol. */
-export async function a2a(request: Request, door: Door): Promise<Response> {
+export async function a2a(request: Request, door: InvocationContext): Promise<Response> {
   const { body, headers, rawQueryString } = request;
   if (isRpc(body)) return a2aRpc(request, door);
   const query = fromStrings(route.query, new URLSearchParams(rawQueryString));

@@ -1,5 +1,5 @@
 import { isIdempotencyKey } from "../../../../shared/http/input.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { executeIdempotently } from "../../execution/replay.ts";
@@ -18,7 +18,7 @@ export const isRpc = (body: unknown): boolean => typeof body === "object" && bod
  * and answers its task, complete or failed. Errors are JSON-RPC errors, except those before the message is read (401,
  * 413, 429 …), which every route answers alike.
  */
-export async function a2aRpc(request: Request, door: Door): Promise<Response> {
+export async function a2aRpc(request: Request, door: InvocationContext): Promise<Response> {
   const id = idOf(request.body);
   try {
     const message = readMessage(request.body);
@@ -49,7 +49,7 @@ function checkVersion({ headers, rawQueryString }: Request): void {
   );
 }
 
-type Answer = (message: RpcRequest, door: Door, request: Request) => Response | Promise<Response>;
+type Answer = (message: RpcRequest, door: InvocationContext, request: Request) => Response | Promise<Response>;
 
 const refuses = (why: () => A2aError) => (): never => {
   throw why();
@@ -78,7 +78,11 @@ const methods = new Map<string, Answer>([
 ]);
 
 /** Runs the program of a message. A repeated message is recognised by its id, or by the `Idempotency-Key` header. */
-async function sendMessage({ id, params }: RpcRequest, door: Door, { headers }: Request): Promise<Response> {
+async function sendMessage(
+  { id, params }: RpcRequest,
+  door: InvocationContext,
+  { headers }: Request,
+): Promise<Response> {
   const asked = readSendMessage(params, (await door.authenticate()).id);
   const { "idempotency-key": key } = headers;
   if (key !== undefined && !isIdempotencyKey(key)) {

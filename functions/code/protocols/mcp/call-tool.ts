@@ -1,7 +1,7 @@
 import type * as z from "zod";
 
 import { Problem, problemBody } from "../../../../shared/core/errors.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { inWords } from "../../../../shared/http/validation-messages.ts";
 import { CodeResponse } from "../../envelope.ts";
@@ -20,7 +20,7 @@ import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
  */
 export async function callTool(
   call: RpcRequest,
-  door: Door,
+  door: InvocationContext,
   respond: (id: Id, value: Record<string, unknown>) => Response,
 ): Promise<Response> {
   const { id, params } = call;
@@ -41,7 +41,12 @@ const refuse = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
   refused(String(id), "invalid_argument", complaint(tool, wrong));
 
 /** Only a `request_id` makes a program idempotent: clients reuse small JSON-RPC ids in each connection. */
-async function run(tool: string, id: Id, given: z.output<typeof ToolArguments>, door: Door): Promise<CodeResponse> {
+async function run(
+  tool: string,
+  id: Id,
+  given: z.output<typeof ToolArguments>,
+  door: InvocationContext,
+): Promise<CodeResponse> {
   const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
   const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };

@@ -1,6 +1,6 @@
 import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
 import { productName } from "../../../../shared/core/product.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
@@ -79,7 +79,7 @@ const eras = {
  * object regardless of `Accept`. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18 and 2025-03-26, which begin
  * with `initialize`.
  */
-export async function mcp(request: Request, door: Door): Promise<Response> {
+export async function mcp(request: Request, door: InvocationContext): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { codeDoor, runFor } from "../../../support/code-door.ts";
 import { newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
 
@@ -93,7 +93,7 @@ function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object
   const door = codeDoor(newUser());
   return async (run) => {
     const costs: object[] = [];
-    const charge: Door["charge"] = async ({ cost, prepaid }) => void costs.push({ cost, prepaid });
+    const charge: InvocationContext["charge"] = async ({ cost, prepaid }) => void costs.push({ cost, prepaid });
     await execute({ ...run, requestId: "r" }, { ...door, charge });
     return costs;
   };

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import type { LogFields } from "../../../../shared/core/log.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { documentClient, openTable } from "../../../../shared/table/table.ts";
 import { codeDoor } from "../../../support/code-door.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
-const doorOf = ({ owner }: Account): Door => codeDoor(owner);
+const doorOf = ({ owner }: Account): InvocationContext => codeDoor(owner);
 
 const add = (account: Account, name: string) =>
   `workspaces.add(account_id=${JSON.stringify(account.id)}, name=${JSON.stringify(name)})`;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { executeIdempotently, compressText, restoreText } from "../../../../functions/code/execution/replay.ts";
 import { changesOf } from "../../../../shared/changes/record.ts";
-import type { Door } from "../../../../shared/http/invoke.ts";
+import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { readEntries } from "../../../../shared/table/journal.ts";
 import { openTable } from "../../../../shared/table/table.ts";
@@ -28,7 +28,7 @@ const namesIn = async (account: Account): Promise<string[]> =>
   (await workspaces(account)).body.items.map(({ name }: { name: string }) => name);
 
 /** A door whose table faults can befall. */
-const faultyDoor = (user: Pick<User, "id">, now?: () => Date): Door => {
+const faultyDoor = (user: Pick<User, "id">, now?: () => Date): InvocationContext => {
   const { client, env } = runtime();
   return { ...codeDoor(user, now), table: openTable(client, env.TABLE_NAME) };
 };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { escaped } from "../../../../shared/core/text.ts";
+import { escapeHtml } from "../../../../shared/core/text.ts";
 import { verificationLetter, type Asked, type LetterScope } from "../../../../shared/mail/forwarding/letter.ts";
 
 const asked: Asked = {
@@ -86,5 +86,5 @@ test("a long name is cut, an ordinary one is not", () => {
 });
 
 test("escaped text is what it was, in an element and in an attribute", () => {
-  expect(escaped(`<a href="x" title='y'>&amp;`)).toBe("&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;");
+  expect(escapeHtml(`<a href="x" title='y'>&amp;`)).toBe("&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;");
 });

@@ -5,7 +5,7 @@ import { clientNetwork } from "../../shared/core/ip.ts";
 import { relayOf } from "../../shared/dedicated-ips/relay.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { readAddress } from "../../shared/mail/mailboxes/local-part.ts";
-import { mailServerHandler, type MailRequest, type MailWork } from "../../shared/mail/servers/door.ts";
+import { mailServerHandler, type MailRequest, type MailWork } from "../../shared/mail/servers/handler.ts";
 import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/log-in.ts";
 import { mailServers } from "../../shared/mail/servers/platform.ts";
 import { charge } from "../../shared/rate-limits/limiter.ts";

@@ -1,5 +1,5 @@
 import { json } from "../../shared/http/response.ts";
-import { mailServerHandler } from "../../shared/mail/servers/door.ts";
+import { mailServerHandler } from "../../shared/mail/servers/handler.ts";
 import { routeOf } from "../../shared/mail/servers/recipient.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { recordWrites } from "../changes/record.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
-import type { DnsCheck } from "./look.ts";
 import { isTaken } from "./register.ts";
 import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
 

@@ -4,9 +4,9 @@ import { notFound } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
 import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
+import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { DedicatedIp, ipById, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
 import { planLoosened } from "./holder.ts";
-import { checkDns, type DnsCheck } from "./look.ts";
 import { ipSeen } from "./view.ts";
 import { becoming, ipChange, later } from "./work.ts";
 

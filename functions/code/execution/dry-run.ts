@@ -2,7 +2,7 @@ import type { Permissions } from "../../../shared/auth/permissions.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { batchReads } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/batch-reads.ts";
 import type { Site } from "../checker/checker.ts";
 import type { DryCall } from "../envelope.ts";
 import { permissionsOf } from "./held-permissions.ts";

@@ -1,5 +1,5 @@
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
-import { batchReads } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/batch-reads.ts";
 import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";

@@ -11,7 +11,7 @@ import {
 import { accountIn } from "../../../shared/http/authorize.ts";
 import type { InvocationContext, InvokeResult } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { batchReads } from "../../../shared/table/gathered.ts";
+import { batchReads } from "../../../shared/table/batch-reads.ts";
 
 /** The permissions a caller held in an account when a program ran. */
 export const Held = z.object({

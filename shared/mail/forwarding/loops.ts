@@ -4,7 +4,7 @@ import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
-import { destinationsOf } from "./here.ts";
+import { destinationsOf } from "./destinations.ts";
 import { placeKey, StoredPlace } from "./rule.ts";
 
 /** The targets of a scope's rules, whether or not copies are sent at present. */

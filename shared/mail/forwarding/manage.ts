@@ -10,7 +10,7 @@ import type { Write } from "../../table/writes.ts";
 import { scopesOfMailbox } from "../mailboxes/find.ts";
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
-import { destinationsOf } from "./here.ts";
+import { destinationsOf } from "./destinations.ts";
 import { placesOf, requireNoLoop } from "./loops.ts";
 import { planNewTarget, planRequest } from "./request.ts";
 import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";

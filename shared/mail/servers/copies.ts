@@ -1,5 +1,5 @@
 import type { Reader } from "../../table/table.ts";
-import { destinationsOf, type Destination } from "../forwarding/here.ts";
+import { destinationsOf, type Destination } from "../forwarding/destinations.ts";
 import { isSameScope, placesOf } from "../forwarding/loops.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";

@@ -1,5 +1,5 @@
 import type { Reader } from "../../table/table.ts";
-import { withoutTag } from "../forwarding/here.ts";
+import { withoutTag } from "../forwarding/destinations.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 import { copiesOf, type MailCopy } from "./copies.ts";
 import { findRecipient } from "./find-account.ts";

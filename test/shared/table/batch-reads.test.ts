@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 
+import { batchReads } from "../../../shared/table/batch-reads.ts";
 import type { Usage } from "../../../shared/table/connection.ts";
-import { batchReads } from "../../../shared/table/gathered.ts";
 import { testTable } from "../../support/world.ts";
 
 const Stored = z.object({ text: z.string() });

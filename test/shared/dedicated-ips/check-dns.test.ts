@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
+import { checkDns } from "../../../shared/dedicated-ips/check-dns.ts";
 import type { StoredIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { checkDns } from "../../../shared/dedicated-ips/look.ts";
 import type { Answer, Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { reverseName } from "../../../shared/dns/reverse.ts";

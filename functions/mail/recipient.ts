@@ -5,8 +5,8 @@ import { routeOf } from "../../shared/mail/servers/recipient.ts";
 /**
  * Tells the deployment's MX where mail for `?address=` goes:
  * - a mailbox, by its address, an alias or the catch-all
- * - nobody (`none`)
- * - not handled here (`unknown`), also when nobody has proved ownership of the domain
+ * - no recipient (`none`)
+ * - not handled here (`unknown`), also for a domain without a proved owner
  */
 export const handler = mailServerHandler("mail.recipient", async ({ rawQueryString }, { table }) => {
   // A plus sign stays a plus sign, encoded or not: no address here contains a space.

@@ -103,7 +103,7 @@ export const Settings = z.object({
   logRetentionDays: z.coerce.number<number | string>().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
   /** Traces every function in X-Ray. */
   trace: Switch.default(false),
-  /** The address that gets alarms; without it nobody gets them. */
+  /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */
   alarmEmail: z.email().optional(),
   /** The p99 latency of the gateway over 15 minutes that raises an alarm. */
   latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
@@ -112,7 +112,7 @@ export const Settings = z.object({
   throttleBurst: PerSecond.default(1_000),
   /** Other limits for the routes of some functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
-  /** The registrar of names and the host of zones. `embedded` only simulates them: nobody can buy or reach a name. */
+  /** The registrar of names and the host of zones. `embedded` only simulates them: names are neither registered nor reachable. */
   registrar: z.enum(["route53", "embedded"]).default("route53"),
   dns: z.enum(["route53", "embedded"]).default("route53"),
   /**

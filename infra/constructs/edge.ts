@@ -75,7 +75,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
   return distribution;
 }
 
-/** Overwrites the header with the address that CloudFront saw, whatever the caller wrote there. */
+/** Replaces the caller's value of the header by the address that CloudFront saw. */
 const addAddressNote = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
     comment: "Notes the viewer's address",

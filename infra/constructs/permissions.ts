@@ -13,7 +13,7 @@ import { filesBucketId } from "./storage.ts";
 export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
-/** The outside services that the functions of a stack use. Without a payments secret nobody can pay. */
+/** The outside services that the functions of a stack use. Payments need a payments secret. */
 export type Outside = {
   secretsKey: IKey;
   files: Bucket;

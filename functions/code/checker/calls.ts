@@ -8,7 +8,7 @@ import type { CheckerContext, ConstantLookup, LoopVariables, Variables } from ".
 import { type StaticType, outputOf } from "./types.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
-/** The reasons why this program may not call a function at all, whatever its arguments are. */
+/** The reasons why this program may not call a function with any arguments. */
 function callRestrictions(
   { name, at }: Call,
   { route, ofSession }: CodeFunction,

@@ -47,7 +47,7 @@ export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Ans
   data.map((one) => wireRecord(owner, ttl, one));
 
 /**
- * Makes the SOA of a zone. The zone has no secondaries, so nobody compares its serial. Resolvers cache negative answers
+ * Makes the SOA of a zone. The zone has no secondaries, so no server compares its serial. Resolvers cache negative answers
  * for a minute (RFC 2308 §5).
  */
 export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
